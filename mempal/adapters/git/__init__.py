@@ -1,0 +1,1 @@
+"""Everything mempal asks of git, hardened against what a repository may contain."""

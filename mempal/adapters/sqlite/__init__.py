@@ -1,0 +1,1 @@
+"""The record of truth in one SQLite file."""

@@ -1,0 +1,1 @@
+"""The ``mempal`` command: parse, call one verb, render."""

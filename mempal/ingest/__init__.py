@@ -1,0 +1,1 @@
+"""From files to drawers: walk, decode, cut, store."""
