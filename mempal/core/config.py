@@ -54,7 +54,9 @@ KEYS: MappingProxyType[str, Key] = MappingProxyType(
         "index.chroma_url": Key("", "URL of a Chroma server; empty: embedded in the palace folder"),
         "mine.limit_file_size": Key(2_097_152, "largest file that is mined, in bytes", minimum=1),
         "search.floor": Key(
-            -1.0, "score in [0, 1] under which nothing is returned; -1: the measured default", minimum=-1
+            -1.0,
+            "score in [0, 1] under which nothing is returned; -1: the measured default",
+            minimum=-1,
         ),
     }
 )
@@ -148,7 +150,9 @@ def load_config(home: Path) -> Config:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}", hint="correct the file, or move it away to use defaults") from error
+        raise ConfigError(
+            f"{path}: {error}", hint="correct the file, or move it away to use defaults"
+        ) from error
     values: dict[str, Any] = {key: rule.default for key, rule in KEYS.items()}
     warnings = []
     for key, value in _flatten(document):
@@ -173,7 +177,9 @@ def _read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text", hint="save the file as UTF-8") from error
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})", hint="check the file") from error
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror})", hint="check the file"
+        ) from error
 
 
 def _flatten(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -205,5 +211,7 @@ def _find_line(text: str, key: str) -> int:
 def _describe(rule: Key) -> str:
     if rule.choices:
         return "one of " + ", ".join(rule.choices)
-    kind = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[type(rule.default)]
+    kind = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[
+        type(rule.default)
+    ]
     return kind if rule.minimum is None else f"{kind} not below {rule.minimum:g}"

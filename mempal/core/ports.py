@@ -170,7 +170,11 @@ class Store(Protocol):
         ...
 
     def replace_source(
-        self, source: Source, chunks: Sequence[Chunk], vectors: Mapping[str, bytes], source_class: SourceClass
+        self,
+        source: Source,
+        chunks: Sequence[Chunk],
+        vectors: Mapping[str, bytes],
+        source_class: SourceClass,
     ) -> Changes:
         """Make ``chunks`` the current drawers of ``source``.
 
