@@ -1,7 +1,7 @@
 """Local-first project memory for people who work with coding agents.
 
-Importing this package loads nothing but the standard library's import machinery; the public names below are
-resolved when they are first used.
+Importing this package loads nothing but the standard library's import machinery; the public names
+below are resolved when they are first used.
 """
 
 from importlib import import_module

@@ -19,7 +19,10 @@ def now() -> int:
 
 
 def format_instant(instant: int | None) -> str | None:
-    """Render an instant as ISO 8601 in UTC (``2026-05-01T12:00:00.000Z``); ``None`` stays ``None``."""
+    """Render an instant as ISO 8601 in UTC (``2026-05-01T12:00:00.000Z``).
+
+    ``None`` stays ``None``.
+    """
     if instant is None:
         return None
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant)

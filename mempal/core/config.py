@@ -1,7 +1,7 @@
 """Configuration: one table of keys, read from ``config.toml`` in the palace folder.
 
-Every key has a default; a missing file means all defaults. A file that cannot be read, and a value that is not what
-its key takes, are refused with file, line and key. An unknown key is a warning.
+Every key has a default; a missing file means all defaults. A file that cannot be read, and a value
+that is not what its key takes, are refused with file, line and key. An unknown key is a warning.
 """
 
 import os
@@ -120,9 +120,9 @@ def check_value(key: str, value: object) -> str | int | float | bool:
         raise ConfigError(f"{key} takes {_describe(rule)}, not {value!r}")
     if rule.choices and value not in rule.choices:
         raise ConfigError(f"{key} takes {_describe(rule)}, not {value!r}")
-    if rule.minimum is not None and not float(value) >= rule.minimum:  # type: ignore[arg-type]
+    if rule.minimum is not None and not float(value) >= rule.minimum:
         raise ConfigError(f"{key} takes {_describe(rule)}, not {value!r}")
-    return value  # type: ignore[return-value]
+    return value
 
 
 def parse_value(key: str, text: str) -> str | int | float | bool:

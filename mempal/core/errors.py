@@ -14,8 +14,9 @@
     ├── EmbedderError           exit 1   the embedder cannot be loaded or did not answer
     └── SourceError             exit 1   what should be mined cannot be read
 
-Each error carries a ``hint``, the next step for whoever reads it. Adapters translate foreign exceptions into this
-tree; only the CLI root, the MCP error mapper and the hook entry catch its root.
+Each error carries a ``hint``, the next step for whoever reads it. Adapters translate foreign
+exceptions into this tree; only the CLI root, the MCP error mapper and the hook entry catch its
+root.
 """
 
 
@@ -97,7 +98,10 @@ class EmbedderMismatchError(PalaceError):
     def __init__(self, stored: str, configured: str) -> None:
         super().__init__(
             f"this palace was embedded with {stored}, but {configured} is configured",
-            hint="run `mempal reindex --reembed` to embed it again, or restore the former embed.* settings",
+            hint=(
+                "run `mempal reindex --reembed` to embed it again,"
+                " or restore the former embed.* settings"
+            ),
         )
         self.stored = stored
         self.configured = configured

@@ -6,7 +6,10 @@ _DIGITS = 20
 
 
 def hash_parts(*parts: str) -> str:
-    """Hash parts with their lengths, so that ``("ab", "c")`` and ``("a", "bc")`` differ; hex SHA-256."""
+    """Hash parts with their lengths, so that ``("ab", "c")`` and ``("a", "bc")`` differ.
+
+    Hex SHA-256.
+    """
     digest = hashlib.sha256()
     for part in parts:
         encoded = part.encode("utf-8", "surrogatepass")
@@ -23,7 +26,8 @@ def make_drawer_id(wing: str, room: str, source: str, content: str, occurrence: 
         room: Room as the user spells it.
         source: What tells its source from others in the wing; empty for text given by hand.
         content: The whole text.
-        occurrence: 0 for the first drawer with this text in this source, 1 for the second, and so on.
+        occurrence: 0 for the first drawer with this text in this source, 1 for the second, and so
+            on.
     """
     return "drawer_" + hash_parts(wing, room, source, content, str(occurrence))[:_DIGITS]
 

@@ -1,4 +1,4 @@
-"""Value types that pass between the parts of mempal: frozen, slotted, without behaviour that needs a library."""
+"""Value types that pass between the parts of mempal: frozen, slotted, free of any library."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -50,7 +50,10 @@ class Matcher(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of a source: 1-based inclusive lines, 0-based half-open bytes of the file as it lies on disk."""
+    """A range of a source.
+
+    1-based inclusive lines, 0-based half-open bytes of the file as it lies on disk.
+    """
 
     line_start: int
     line_end: int
@@ -63,7 +66,7 @@ class Chunk:
     """A verbatim piece of one source, before it is stored.
 
     Attributes:
-        content: The text, line ends folded to ``\\n``.
+        content: The text, line ends folded to a newline.
         span: Where it lies in the source; absent for text that came from no file.
         symbols: Names defined or headings opened in it, blank-separated; searched, never shown.
     """
@@ -85,9 +88,11 @@ class Source:
         mtime_ns: Modification time in nanoseconds.
         content_sha256: Hash of the bytes on disk, hex.
         blob: git's object id of those bytes, hex; absent outside git.
-        commit: Commit that was checked out when the file was read; absent outside git or before a first commit.
+        commit: Commit that was checked out when the file was read; absent outside git or before a
+            first commit.
         encoding: Codec the bytes were decoded with.
-        normalizer_version: Version of the rules that turned bytes into drawers.
+        rules: Name of the rules (version, rooms) that turned bytes into drawers; other rules read
+            the file again.
         reason: Why a skipped source holds no drawers.
     """
 
@@ -102,7 +107,7 @@ class Source:
     blob: str | None = None
     commit: str | None = None
     encoding: str = "utf-8"
-    normalizer_version: int = 1
+    rules: str = ""
     mined_at: int = 0
     state: SourceState = SourceState.STORED
     reason: str | None = None
@@ -172,7 +177,8 @@ class IndexEntry:
 
     Attributes:
         key: The drawer's integer key.
-        vector: Packed vector (see :mod:`mempal.core.vector`); ``None`` when the drawer must leave the index.
+        vector: Packed vector (see :mod:`mempal.core.vector`); ``None`` when the drawer must leave
+            the index.
         current: Whether the drawer is neither superseded nor deleted.
     """
 
@@ -193,7 +199,10 @@ class Neighbor:
 
 @dataclass(frozen=True, slots=True)
 class WordMatch:
-    """A drawer that shares words with a query; ``score`` is its BM25 score, larger is better, never negative."""
+    """A drawer that shares words with a query.
+
+    ``score`` is its BM25 score, larger is better, never negative.
+    """
 
     key: int
     score: float
@@ -218,7 +227,8 @@ class Citation:
 
     Attributes:
         verdict: Whether the cited lines still hold the text.
-        path: Path relative to the source's root where the text was found; differs from the drawer's when it moved.
+        path: Path relative to the source's root where the text was found; differs from the drawer's
+            when it moved.
         line_start: First line there, 1-based; ``None`` when unknown.
         line_end: Last line there, inclusive.
     """
@@ -249,7 +259,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """An answer: hits best first, and in ``degraded`` each reason why it may be less than the whole answer."""
+    """An answer.
+
+    Hits best first, and in ``degraded`` each reason why it may be less than the whole answer.
+    """
 
     query: str
     mode: str
@@ -305,7 +318,8 @@ class StoreStatus:
     Attributes:
         bytes: Size of the store's files on disk.
         text_bytes: UTF-8 bytes of all stored text.
-        embedder: Identity of the embedder the palace was written with; ``None`` before the first drawer.
+        embedder: Identity of the embedder the palace was written with; ``None`` before the first
+            drawer.
         revision: Number of the last committed change.
     """
 
@@ -352,11 +366,14 @@ class TreeListing:
     """What git would show of a working tree.
 
     Attributes:
-        files: Paths relative to the tree's root, tracked and untracked-but-not-ignored, sorted by code point.
+        files: Paths relative to the tree's root, tracked and untracked-but-not-ignored, sorted by
+            code point.
         tracked: The tracked ones among them.
         submodules: Relative paths of checked-out submodules; their files are not in ``files``.
-        nested: Relative paths of other repositories inside the tree; their files are not in ``files``.
-        ignored: Ignored files and folders (a folder once, for all below it) with the rule that excludes each.
+        nested: Relative paths of other repositories inside the tree; their files are not in
+            ``files``.
+        ignored: Ignored files and folders (a folder once, for all below it) with the rule that
+            excludes each.
     """
 
     files: tuple[str, ...]

@@ -1,7 +1,7 @@
 """What the features ask of the outside world. Adapters implement these; nothing here imports one.
 
-The contract suites under ``tests/contract`` hold the invariants that the docstrings state, and run on every
-implementation, the in-memory doubles of :mod:`mempal.testing` included.
+The contract suites under ``tests/contract`` hold the invariants that the docstrings state, and run
+on every implementation, the in-memory doubles of :mod:`mempal.testing` included.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from mempal.core.model import (
     IndexEntry,
     Neighbor,
     Repository,
+    RoomCount,
     Scope,
     Source,
     SourceClass,
@@ -30,8 +31,9 @@ from mempal.core.model import (
 class Embedder(Protocol):
     """Turns text into packed vectors (see :mod:`mempal.core.vector`).
 
-    The same text always gives the same vector; an empty list gives an empty list; every vector has ``dimensions``
-    components and unit length, or is all zero when the text holds nothing the model knows.
+    The same text always gives the same vector; an empty list gives an empty list; every vector has
+    ``dimensions`` components and unit length, or is all zero when the text holds nothing the model
+    knows.
     """
 
     @property
@@ -62,12 +64,13 @@ class Embedder(Protocol):
 
 
 class VectorIndex(Protocol):
-    """A derived index over the store's vectors; it may be thrown away at any time and is rebuilt from the store.
+    """A derived index over the store's vectors; when lost, it is rebuilt from the store.
 
-    ``position`` is the store revision the index holds everything up to. Whoever writes brings entries in with
-    ``apply`` and makes them durable, together with the new position, with ``commit``; until then another process sees
-    the former state. An entry without a vector removes the drawer. Applying the same entries twice changes nothing.
-    A vector of the wrong length is refused before anything is written.
+    ``position`` is the store revision the index holds everything up to. Whoever writes brings
+    entries in with ``apply`` and makes them durable, together with the new position, with
+    ``commit``; until then another process sees the former state. An entry without a vector removes
+    the drawer. Applying the same entries twice changes nothing. A vector of the wrong length is
+    refused before anything is written.
     """
 
     @property
@@ -81,7 +84,10 @@ class VectorIndex(Protocol):
         ...
 
     def position(self) -> int:
-        """Return the revision up to which this index holds the store; 0 when it is empty, missing or damaged."""
+        """Return the revision up to which this index holds the store.
+
+        0 when it is empty, missing or damaged.
+        """
         ...
 
     def apply(self, entries: Iterable[IndexEntry]) -> None:
@@ -118,7 +124,10 @@ class VectorIndex(Protocol):
         ...
 
     def problems(self) -> list[str]:
-        """Check the index by searching stored vectors for themselves; return what is wrong, in words."""
+        """Check the index by searching stored vectors for themselves.
+
+        Return what is wrong, in words.
+        """
         ...
 
     def reset(self) -> None:
@@ -133,8 +142,9 @@ class VectorIndex(Protocol):
 class Store(Protocol):
     """The record of truth: sources, drawers, their vectors and the word index.
 
-    Every writing method is one transaction: all of it is stored or nothing is. Each transaction that changes a drawer
-    gets the next ``revision``, which its drawers carry, so that an index can ask for what it has missed.
+    Every writing method is one transaction: all of it is stored or nothing is. Each transaction
+    that changes a drawer gets the next ``revision``, which its drawers carry, so that an index can
+    ask for what it has missed.
     """
 
     def revision(self) -> int:
@@ -142,7 +152,10 @@ class Store(Protocol):
         ...
 
     def embedder_identity(self) -> str | None:
-        """Return the identity of the embedder the palace was written with; ``None`` when none was yet."""
+        """Return the identity of the embedder the palace was written with.
+
+        ``None`` when none was yet.
+        """
         ...
 
     def bind_embedder(self, identity: str) -> None:
@@ -162,7 +175,10 @@ class Store(Protocol):
         ...
 
     def move_root(self, wing: str, old: str, new: str) -> None:
-        """Record that the tree at ``old`` now lies at ``new``; its sources and drawers stay what they are."""
+        """Record that the tree at ``old`` now lies at ``new``.
+
+        Its sources and drawers stay what they are.
+        """
         ...
 
     def missing_contents(self, source: Source, chunks: Sequence[Chunk]) -> list[str]:
@@ -178,9 +194,9 @@ class Store(Protocol):
     ) -> Changes:
         """Make ``chunks`` the current drawers of ``source``.
 
-        Drawers whose text is among the chunks stay (with their new place), superseded ones come back, new text is
-        added with its vector from ``vectors``, and drawers whose text is not among the chunks are superseded.
-        Storing the same chunks again changes no drawer.
+        Drawers whose text is among the chunks stay (with their new place), superseded ones come
+        back, new text is added with its vector from ``vectors``, and drawers whose text is not
+        among the chunks are superseded. Storing the same chunks again changes no drawer.
         """
         ...
 
@@ -197,7 +213,10 @@ class Store(Protocol):
         importance: int,
         source_class: SourceClass,
     ) -> Addition:
-        """Store text given by hand; text that is already current in the same wing and room is not stored again."""
+        """Store text given by hand.
+
+        Text that is already current in the same wing and room is not stored again.
+        """
         ...
 
     def get(self, keys: Sequence[int]) -> list[Drawer]:
@@ -205,7 +224,10 @@ class Store(Protocol):
         ...
 
     def resolve(self, drawer_id: str) -> list[Drawer]:
-        """Return the drawers whose id is, or begins with, ``drawer_id``; at most ten, deleted ones included."""
+        """Return the drawers whose id is, or begins with, ``drawer_id``.
+
+        At most ten, deleted ones included.
+        """
         ...
 
     def drawers_of(self, wing: str, root: str, path: str) -> list[Drawer]:
@@ -213,7 +235,7 @@ class Store(Protocol):
         ...
 
     def neighbors(self, drawer: Drawer, distance: int) -> list[Drawer]:
-        """Return current drawers of the same source within ``distance`` places, in order, without the drawer."""
+        """Return the other current drawers of its source within ``distance`` places, in order."""
         ...
 
     def visible(self, keys: Iterable[int], scope: Scope) -> set[int]:
@@ -232,12 +254,19 @@ class Store(Protocol):
         """Return how many drawers hold a term, superseded ones included."""
         ...
 
+    def count_drawers(self) -> int:
+        """Return the number of drawers in the word index, superseded ones included."""
+        ...
+
     def vectors(self, keys: Iterable[int]) -> dict[int, bytes]:
         """Return the stored packed vectors of these drawers; drawers without one are left out."""
         ...
 
     def entries_since(self, revision: int) -> Iterator[IndexEntry]:
-        """Yield an index entry for every drawer changed after ``revision``, by key; deleted ones have no vector."""
+        """Yield an index entry for every drawer changed after ``revision``, by key.
+
+        Deleted ones have no vector.
+        """
         ...
 
     def count_entries_since(self, revision: int) -> int:
@@ -254,6 +283,10 @@ class Store(Protocol):
 
     def rebuild_words(self) -> int:
         """Rebuild the word index from the stored text; return the number of drawers indexed."""
+        ...
+
+    def rooms(self) -> tuple[RoomCount, ...]:
+        """Return the size of every room with a current drawer, by wing and room."""
         ...
 
     def status(self) -> StoreStatus:
@@ -273,7 +306,10 @@ class Repositories(Protocol):
     """What mining and citing ask of git. No method ever runs code that a repository names."""
 
     def find(self, path: Path) -> Repository | None:
-        """Return the working tree that ``path`` lies in; ``None`` outside of any, and for a bare repository."""
+        """Return the working tree that ``path`` lies in.
+
+        ``None`` outside of any, and for a bare repository.
+        """
         ...
 
     def is_bare(self, path: Path) -> bool:
@@ -281,19 +317,31 @@ class Repositories(Protocol):
         ...
 
     def list_tree(self, repository: Repository) -> TreeListing | None:
-        """Return what git would show of a working tree; ``None`` when git cannot tell (no binary, no trust)."""
+        """Return what git would show of a working tree.
+
+        ``None`` when git cannot tell (no binary, no trust).
+        """
         ...
 
     def tracked_paths(self, repository: Repository) -> frozenset[str]:
-        """Return tracked paths without a git binary, read from the index file; empty when it cannot be read."""
+        """Return tracked paths without a git binary, read from the index file.
+
+        Empty when it cannot be read.
+        """
         ...
 
     def find_blob(self, repository: Repository, blob: str) -> str | None:
-        """Return the first path in the checked-out commit that holds a blob; ``None`` when none does."""
+        """Return the first path in the checked-out commit that holds a blob.
+
+        ``None`` when none does.
+        """
         ...
 
     def excludes_file(self, repository: Repository | None) -> list[Path]:
-        """Return the ignore files beside ``.gitignore`` that git would honour: ``info/exclude`` and the global one."""
+        """Return the ignore files beside ``.gitignore`` that git would honour.
+
+        ``info/exclude`` and the global one.
+        """
         ...
 
 

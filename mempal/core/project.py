@@ -1,4 +1,7 @@
-"""Which project a folder belongs to, told without git: walk up to the folder that holds ``.git``."""
+"""Which project a folder belongs to, told without git.
+
+Walk up to the folder that holds ``.git``.
+"""
 
 from pathlib import Path
 
@@ -13,7 +16,10 @@ def find_git_root(path: Path) -> Path | None:
 
 
 def default_wing(path: Path) -> str:
-    """Return the wing a path belongs to when none is named: its git root's folder name, else its folder's own."""
+    """Return the wing a path belongs to when none is named.
+
+    Its git root's folder name, else its folder's own.
+    """
     resolved = path.resolve()
     root = find_git_root(resolved) or (resolved if resolved.is_dir() else resolved.parent)
     return root.name or "default"

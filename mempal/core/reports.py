@@ -31,7 +31,10 @@ class MineOptions:
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """The balance of a run: ``seen = mined + unchanged + skipped``; ``excluded`` counts what rules kept out unseen."""
+    """The balance of a run.
+
+    ``seen = mined + unchanged + skipped``; ``excluded`` counts what rules kept out unseen.
+    """
 
     mined: int = 0
     unchanged: int = 0
@@ -74,7 +77,8 @@ class MineReport:
 class AuditRoot:
     """The balance of one mined tree, proved again from disk and store.
 
-    ``seen = stored + skipped + changed + new``; ``gone`` counts sources whose file is no longer there.
+    ``seen = stored + skipped + changed + new``; ``gone`` counts sources whose file is no longer
+    there.
     """
 
     wing: str
@@ -94,7 +98,7 @@ class AuditRoot:
 
     @property
     def complete(self) -> bool:
-        """Whether every file is stored as it is now, or skipped with a reason, and nothing is wrong."""
+        """Whether every file is stored as it is now or skipped, and nothing is wrong."""
         return not (self.changed or self.new or self.gone or self.problems)
 
 

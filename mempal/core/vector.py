@@ -1,10 +1,10 @@
 """The one form in which embeddings travel and are kept: packed vectors.
 
-A packed vector is ``float32 scale`` (little endian) followed by one signed byte per dimension; component *i* is
-``scale * code[i]``. What is packed is always scaled to unit length first, so the dot product of two packed vectors
-is their cosine similarity. Against 32-bit floats this keeps a quarter of the bytes; the rounding error of a cosine is
-below 0.005 at 256 dimensions. A vector without direction (all zero, or not finite) packs to all-zero codes and is
-similar to nothing.
+A packed vector is ``float32 scale`` (little endian) followed by one signed byte per dimension;
+component *i* is ``scale * code[i]``. What is packed is always scaled to unit length first, so the
+dot product of two packed vectors is their cosine similarity. Against 32-bit floats this keeps a
+quarter of the bytes; the rounding error of a cosine is below 0.005 at 256 dimensions. A vector
+without direction (all zero, or not finite) packs to all-zero codes and is similar to nothing.
 """
 
 import math
@@ -28,7 +28,7 @@ def pack(values: Sequence[float]) -> bytes:
     return struct.pack("<f", peak / (_LARGEST_CODE * norm)) + codes.tobytes()
 
 
-def unpack(packed: bytes) -> array[float]:
+def unpack(packed: bytes) -> "array[float]":
     """Return the components of a packed vector as 32-bit floats."""
     (scale,) = struct.unpack_from("<f", packed)
     return array("f", (scale * code for code in memoryview(packed)[HEADER_BYTES:].cast("b")))

@@ -1,8 +1,10 @@
 """How text becomes words: one set of rules for what is stored and for what is asked.
 
-The word index folds case, accents and English endings by itself and takes ``_`` and punctuation as borders. What it
-cannot do is done here: parts of joined identifiers (``parseConfig`` → ``parse config``) and pairs of characters for
-scripts written without spaces (``決定採用`` → ``決定 定採 採用``), so that a word of two characters is found anywhere.
+The word index folds case, accents and English endings by itself and takes ``_`` and punctuation as
+borders. What it cannot do is done here: parts of joined identifiers (``parseConfig`` → ``parse
+config``) and pairs of characters for scripts written without spaces (``決定採用`` →
+``決定 定採 採用``), so
+that a word of two characters is found anywhere.
 """
 
 import re
@@ -26,12 +28,15 @@ _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]
 _JOINED = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]\d|\d[A-Za-z]")
 
 STOP_WORDS = frozenset(
-    """a about after again all also am an and any are as at be because been before being between both but by can could
-    did do does doing don down during each few for from further get got had has have having he her here hers him his
-    how i if in into is it its itself just let ll m me more most my no nor not now of off on once only or other our
-    ours out over own please re s same she should so some such t than that the their theirs them then there these they
-    this those through to too under until up us ve very was we were what when where which while who whom why will with
-    would you your yours""".split()
+    """
+    a about after again all also am an and any are as at be because been before being between both
+    but by can could did do does doing don down during each few for from further get got had has
+    have having he her here hers him his how i if in into is it its itself just let ll m me more
+    most my no nor not now of off on once only or other our ours out over own please re s same she
+    should so some such t than that the their theirs them then there these they this those through
+    to too under until up us ve very was we were what when where which while who whom why will with
+    would you your yours
+    """.split()  # noqa: SIM905 - one word a line would fill pages
 )
 
 
@@ -49,14 +54,18 @@ def split_identifier(word: str) -> list[str]:
 
 
 def pair_characters(run: str) -> list[str]:
-    """Return the overlapping pairs of a run of unspaced script; a single character stands for itself."""
+    """Return the overlapping pairs of a run of unspaced script.
+
+    A single character stands for itself.
+    """
     if len(run) < 2:  # noqa: PLR2004 - a pair
         return [run]
     return [run[start : start + 2] for start in range(len(run) - 1)]
 
 
 def _analyze(text: str) -> Iterator[str]:
-    # An identifier that stands in a text ten times is split once: its whole form already counts ten times.
+    # An identifier that stands in a text ten times is split once: its whole form already counts ten
+    # times.
     for word in dict.fromkeys(_WORD.findall(text)):
         yield from split_identifier(word)
     for match in UNSPACED_RUN.finditer(text):

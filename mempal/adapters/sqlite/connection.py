@@ -1,0 +1,163 @@
+"""Opening the palace database, and turning SQLite's complaints into mempal's errors."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from mempal.adapters.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
+from mempal.core.errors import BusyError, DamagedError, PalaceError, SchemaError
+
+# How long a write waits for another process's transaction before it gives up.
+BUSY_TIMEOUT_MS = 30_000
+
+_RESTORE = "restore it from a backup, or move it away and mine again; `mempal doctor` checks it"
+
+
+@contextmanager
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise mempal's errors for SQLite's.
+
+    Raises:
+        BusyError: Another process held the database too long.
+        DamagedError: The file is not a sound database.
+        PalaceError: The disk is full, or the file cannot be opened or written.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise _explain(path, error) from error
+    except sqlite3.DatabaseError as error:
+        raise DamagedError(f"{path} is damaged ({error})", hint=_RESTORE) from error
+
+
+def _explain(path: Path, error: sqlite3.OperationalError) -> PalaceError | BusyError:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return BusyError(
+            f"another process is writing to {path}", hint="try again when it has finished"
+        )
+    if "full" in text:
+        return PalaceError(
+            f"no space left to write {path}", hint="free some space and run it again"
+        )
+    if "readonly" in text or "read-only" in text:
+        return PalaceError(
+            f"{path} cannot be written", hint="check its permissions and its folder's"
+        )
+    if "unable to open" in text:
+        return PalaceError(f"{path} cannot be opened", hint=f"check its permissions, or {_RESTORE}")
+    return DamagedError(f"{path} is damaged ({text})", hint=_RESTORE)
+
+
+def open_reading(path: Path) -> sqlite3.Connection:
+    """Open an existing palace without the right to change it.
+
+    Raises:
+        DamagedError: The file is no palace database.
+        SchemaError: A newer mempal wrote it.
+    """
+    if not path.is_file():
+        raise DamagedError(f"{path} is not a file", hint=_RESTORE)
+    if path.stat().st_size == 0:
+        raise DamagedError(f"{path} is empty (0 bytes)", hint=_RESTORE)
+    with translate_errors(path):
+        connection = _connect(f"{path.as_uri()}?mode=ro")
+        try:
+            version = _read_version(connection)
+        except sqlite3.OperationalError:
+            # In a folder that cannot be written SQLite cannot make the files that WAL readers
+            # share; nobody can be writing there either, so the file may be read as it lies.
+            connection.close()
+            if os.access(path.parent, os.W_OK):
+                raise
+            connection = _connect(f"{path.as_uri()}?mode=ro&immutable=1")
+            version = _read_version(connection)
+    _refuse_newer(path, version)
+    if version < SCHEMA_VERSION:
+        connection.close()
+        open_writing(path).close()
+        return open_reading(path)
+    return connection
+
+
+def open_writing(path: Path) -> sqlite3.Connection:
+    """Open a palace for writing; create it, or bring it up to date, when needed.
+
+    Raises:
+        DamagedError: The file is no palace database.
+        SchemaError: A newer mempal wrote it.
+        PalaceError: It cannot be created or written.
+    """
+    if path.exists() and not path.is_file():
+        raise DamagedError(f"{path} is not a file", hint=_RESTORE)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+    except OSError as error:
+        raise PalaceError(
+            f"{path} cannot be written ({error.strerror})", hint="check the folder's permissions"
+        ) from error
+    with translate_errors(path):
+        connection = _connect(f"{path.as_uri()}?mode=rw")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        version = _read_version(connection)
+        _refuse_newer(path, version)
+        if version < SCHEMA_VERSION:
+            _migrate(connection)
+    return connection
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def _read_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _refuse_newer(path: Path, version: int) -> None:
+    if version > SCHEMA_VERSION:
+        raise SchemaError(
+            f"{path} has schema version {version}; this mempal knows up to {SCHEMA_VERSION}",
+            hint="install a newer mempal",
+        )
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    for version, script in enumerate(MIGRATIONS, 1):
+        with transaction(connection):
+            # Read again under the lock: another process may have migrated in the meantime.
+            if _read_version(connection) >= version:
+                continue
+            for statement in _split(script):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version}")
+
+
+def _split(script: str) -> Iterator[str]:
+    statement = ""
+    for line in script.splitlines():
+        statement += line + "\n"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Hold the write lock from the start; commit at the end, roll back on any error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        with suppress(sqlite3.Error):  # the first error is the one to report
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

@@ -1,0 +1,117 @@
+"""How values are kept in columns: names on disk, drawers and sources as rows."""
+
+import os
+from typing import Any
+
+from mempal.core.model import Drawer, Scope, Source, SourceClass, SourceKind, SourceState, Span
+
+DRAWER_COLUMNS = """
+    d.key, d.id, d.wing, d.room, d.content, s.path, s.root, d.chunk_index,
+    d.line_start, d.line_end, d.byte_start, d.byte_end, d.speaker, d.source_class,
+    d.importance, d.added_at, d.superseded_at, d.deleted_at, d.content_sha256,
+    r.content_sha256, r.blob, r.commit_id
+"""
+DRAWER_TABLES = """
+    drawers AS d JOIN sources AS s ON s.id = d.source_id JOIN readings AS r ON r.id = d.reading_id
+"""
+SOURCE_COLUMNS = """
+    s.wing, s.root, s.path, s.kind, s.room, s.size, s.mtime_ns, s.content_sha256,
+    r.blob, r.commit_id, s.encoding, s.rules, s.mined_at, s.state, s.reason
+"""
+
+
+def encode_path(path: str) -> str | bytes:
+    """Return a path as SQLite can keep it: text, or bytes when its name is not valid Unicode."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return os.fsencode(path)
+    return path
+
+
+def decode_path(value: str | bytes) -> str:
+    """Undo :func:`encode_path`."""
+    return os.fsdecode(value) if isinstance(value, bytes) else value
+
+
+def read_drawer(row: tuple[Any, ...]) -> Drawer:
+    """Build a drawer from a row of :data:`DRAWER_COLUMNS`."""
+    (key, drawer_id, wing, room, content, path, root, index, *span, speaker, source_class) = row[
+        :14
+    ]
+    (importance, added_at, superseded_at, deleted_at, digest, source_sha256, blob, commit) = row[
+        14:
+    ]
+    return Drawer(
+        key=key,
+        id=drawer_id,
+        wing=wing,
+        room=room,
+        content=content,
+        source_file=decode_path(path),
+        root=decode_path(root),
+        chunk_index=index,
+        span=None if span[0] is None else Span(*span),
+        speaker=speaker,
+        source_class=SourceClass(source_class),
+        importance=importance,
+        added_at=added_at,
+        superseded_at=superseded_at,
+        deleted_at=deleted_at,
+        content_sha256=digest.hex(),
+        source_sha256=source_sha256,
+        blob=blob,
+        commit=commit,
+    )
+
+
+def read_source(row: tuple[Any, ...]) -> Source:
+    """Build a source from a row of :data:`SOURCE_COLUMNS`."""
+    (wing, root, path, kind, room, size, mtime_ns, digest, blob, commit, *rest) = row
+    (encoding, rules, mined_at, state, reason) = rest
+    return Source(
+        wing=wing,
+        root=decode_path(root),
+        path=decode_path(path),
+        kind=SourceKind(kind),
+        room=room,
+        size=size,
+        mtime_ns=mtime_ns,
+        content_sha256=digest,
+        blob=blob,
+        commit=commit,
+        encoding=encoding,
+        rules=rules,
+        mined_at=mined_at,
+        state=SourceState(state),
+        reason=reason,
+    )
+
+
+def write_span(span: Span | None) -> tuple[int | None, ...]:
+    """Return the four columns of a span."""
+    if span is None:
+        return (None, None, None, None)
+    return (span.line_start, span.line_end, span.byte_start, span.byte_end)
+
+
+def scope_clause(scope: Scope) -> tuple[str, list[object]]:
+    """Return the condition on ``drawers AS d`` that admits a scope, and its parameters."""
+    conditions = ["d.deleted_at IS NULL"]
+    parameters: list[object] = []
+    if scope.wing is not None:
+        conditions.append("d.wing = ?")
+        parameters.append(scope.wing)
+    if scope.room is not None:
+        conditions.append("d.room = ?")
+        parameters.append(scope.room)
+    if scope.as_of is not None:
+        conditions.append(
+            "d.added_at <= ? AND (d.superseded_at IS NULL OR d.superseded_at > ?) AND NOT EXISTS "
+            "(SELECT 1 FROM lapses AS l WHERE l.key = d.key"
+            " AND l.superseded_at <= ? AND l.restored_at > ?)"
+        )
+        parameters.extend([scope.as_of] * 4)
+    elif not scope.history:
+        conditions.append("d.superseded_at IS NULL")
+    return " AND ".join(conditions), parameters

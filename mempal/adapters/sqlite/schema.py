@@ -1,0 +1,98 @@
+"""Tables of the palace and the steps that bring an older database to them.
+
+Each step runs in one transaction together with its version number, so a failed upgrade leaves the
+old version whole.
+"""
+
+SCHEMA_VERSION = 1
+
+# Weight of each column of the word index: a word in a path or in a name being defined says more
+# than the same word in running text (measured in the benchmark notes).
+WORD_COLUMNS = {"content": 1.0, "path": 3.0, "symbols": 2.0, "parts": 1.0}
+
+_FIRST = """
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- path and root are text, or a blob where a name on disk is not valid Unicode.
+CREATE TABLE sources (
+    id INTEGER PRIMARY KEY,
+    wing TEXT NOT NULL,
+    root ANY NOT NULL,
+    path ANY NOT NULL,
+    kind TEXT NOT NULL,
+    room TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    content_sha256 TEXT NOT NULL,
+    encoding TEXT NOT NULL,
+    rules TEXT NOT NULL,
+    mined_at INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('stored', 'skipped')),
+    reason TEXT,
+    reading_id INTEGER REFERENCES readings (id),
+    UNIQUE (wing, root, path)
+) STRICT;
+
+-- One row for each state of a source that drawers were read from.
+CREATE TABLE readings (
+    id INTEGER PRIMARY KEY,
+    source_id INTEGER NOT NULL REFERENCES sources (id),
+    content_sha256 TEXT NOT NULL,
+    blob TEXT,
+    commit_id TEXT,
+    read_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE drawers (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    source_id INTEGER NOT NULL REFERENCES sources (id),
+    reading_id INTEGER NOT NULL REFERENCES readings (id),
+    wing TEXT NOT NULL,
+    room TEXT NOT NULL,
+    content TEXT NOT NULL,
+    content_sha256 BLOB NOT NULL,
+    symbols TEXT NOT NULL,
+    chunk_index INTEGER NOT NULL,
+    line_start INTEGER,
+    line_end INTEGER,
+    byte_start INTEGER,
+    byte_end INTEGER,
+    speaker TEXT,
+    source_class TEXT NOT NULL,
+    importance INTEGER NOT NULL DEFAULT 0 CHECK (importance BETWEEN 0 AND 5),
+    added_at INTEGER NOT NULL,
+    superseded_at INTEGER,
+    deleted_at INTEGER,
+    revision INTEGER NOT NULL
+) STRICT;
+CREATE INDEX drawers_by_source ON drawers (source_id, chunk_index);
+CREATE INDEX drawers_by_revision ON drawers (revision);
+CREATE INDEX drawers_by_room ON drawers (wing, room);
+
+-- Times between which a drawer's text was not in its source before it came back.
+CREATE TABLE lapses (
+    key INTEGER NOT NULL REFERENCES drawers (key),
+    superseded_at INTEGER NOT NULL,
+    restored_at INTEGER NOT NULL,
+    PRIMARY KEY (key, superseded_at)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE vectors (
+    key INTEGER PRIMARY KEY REFERENCES drawers (key),
+    embedding BLOB NOT NULL
+) STRICT;
+
+-- Contentless: the text is in drawers; what was indexed can be derived from it again.
+CREATE VIRTUAL TABLE words USING fts5 (
+    content, path, symbols, parts,
+    content = '', tokenize = 'porter unicode61 remove_diacritics 2'
+);
+
+INSERT INTO meta (key, value) VALUES ('revision', '0');
+"""
+
+MIGRATIONS = (_FIRST,)

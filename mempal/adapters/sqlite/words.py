@@ -1,0 +1,79 @@
+"""The word index: what is written to FTS5, and how a question is put to it.
+
+Only here is FTS5's query language spoken; a query is built from quoted strings, so that no text a
+user types can act as an operator.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+
+from mempal.adapters.sqlite.rows import scope_clause
+from mempal.adapters.sqlite.schema import WORD_COLUMNS
+from mempal.core.model import Scope, Term, WordMatch
+from mempal.core.words import derive_parts
+
+_WEIGHTS = ", ".join(str(weight) for weight in WORD_COLUMNS.values())
+
+
+def _clean(text: str) -> str:
+    # FTS5 reads text up to the first NUL, and takes no half of a surrogate pair.
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode()
+
+
+def _columns(content: str, path: str, symbols: str) -> tuple[str, ...]:
+    cleaned = _clean(content), _clean(path), _clean(symbols)
+    return (*cleaned, derive_parts(" ".join(cleaned)))
+
+
+def add_words(
+    connection: sqlite3.Connection, key: int, content: str, path: str, symbols: str
+) -> None:
+    """Index one drawer."""
+    connection.execute(
+        "INSERT INTO words (rowid, content, path, symbols, parts) VALUES (?, ?, ?, ?, ?)",
+        (key, *_columns(content, path, symbols)),
+    )
+
+
+def remove_words(
+    connection: sqlite3.Connection, key: int, content: str, path: str, symbols: str
+) -> None:
+    """Take one drawer out; the texts must be those it was indexed with."""
+    connection.execute(
+        "INSERT INTO words (words, rowid, content, path, symbols, parts)"
+        " VALUES ('delete', ?, ?, ?, ?, ?)",
+        (key, *_columns(content, path, symbols)),
+    )
+
+
+def clear_words(connection: sqlite3.Connection) -> None:
+    """Empty the word index."""
+    connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+
+
+def _quote(term: Term) -> str:
+    phrase = _clean(" ".join(term.tokens)).replace('"', '""')
+    return f'"{phrase}"*' if term.prefix else f'"{phrase}"'
+
+
+def match(
+    connection: sqlite3.Connection, terms: Sequence[Term], scope: Scope, limit: int
+) -> list[WordMatch]:
+    """Return drawers that hold at least one term, best BM25 score first, ties by key."""
+    if not terms or limit <= 0:
+        return []
+    condition, parameters = scope_clause(scope)
+    rows = connection.execute(
+        # The cross join keeps SQLite from walking all drawers and asking the word index for each.
+        f"SELECT d.key, -bm25(words, {_WEIGHTS}) AS score"
+        " FROM words CROSS JOIN drawers AS d ON d.key = words.rowid"
+        f" WHERE words MATCH ? AND {condition} ORDER BY score DESC, d.key LIMIT ?",
+        (" OR ".join(map(_quote, terms)), *parameters, limit),
+    )
+    return [WordMatch(key, max(0.0, score)) for key, score in rows]
+
+
+def document_frequency(connection: sqlite3.Connection, term: Term) -> int:
+    """Return how many drawers hold a term."""
+    row = connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (_quote(term),))
+    return int(row.fetchone()[0])
