@@ -185,6 +185,10 @@ class Store(Protocol):
         """Return, without repeats, the texts that ``replace_source`` would need a vector for."""
         ...
 
+    def preview_source(self, source: Source, chunks: Sequence[Chunk]) -> Changes:
+        """Return what ``replace_source`` would do, without doing it."""
+        ...
+
     def replace_source(
         self,
         source: Source,
@@ -234,6 +238,10 @@ class Store(Protocol):
         """Return the current drawers of one source in the order of their place."""
         ...
 
+    def paths_of_content(self, wing: str, root: str, content_sha256: str) -> list[str]:
+        """Return the paths in one tree whose files had this content when they were last read."""
+        ...
+
     def neighbors(self, drawer: Drawer, distance: int) -> list[Drawer]:
         """Return the other current drawers of its source within ``distance`` places, in order."""
         ...
@@ -256,6 +264,10 @@ class Store(Protocol):
 
     def count_drawers(self) -> int:
         """Return the number of drawers in the word index, superseded ones included."""
+        ...
+
+    def vector_dimensions(self) -> int | None:
+        """Return the number of components of the stored vectors; ``None`` when there are none."""
         ...
 
     def vectors(self, keys: Iterable[int]) -> dict[int, bytes]:

@@ -1,10 +1,9 @@
 """How text becomes words: one set of rules for what is stored and for what is asked.
 
 The word index folds case, accents and English endings by itself and takes ``_`` and punctuation as
-borders. What it cannot do is done here: parts of joined identifiers (``parseConfig`` → ``parse
-config``) and pairs of characters for scripts written without spaces (``決定採用`` →
-``決定 定採 採用``), so
-that a word of two characters is found anywhere.
+borders. What it cannot do is done here: parts of joined identifiers (``parseConfig`` is also
+``parse`` and ``config``) and pairs of characters for scripts written without spaces (``決定採用``
+is also ``決定``, ``定採`` and ``採用``), so that a word of two characters is found anywhere.
 """
 
 import re
@@ -53,6 +52,12 @@ def split_identifier(word: str) -> list[str]:
     return parts if len(parts) > 1 else []
 
 
+def split_scripts(word: str) -> list[str]:
+    """Return the spaced parts of a word of mixed script (``MQTT決定`` → ``MQTT``)."""
+    parts = UNSPACED_RUN.split(word)
+    return [part for part in parts if part] if len(parts) > 1 else []
+
+
 def pair_characters(run: str) -> list[str]:
     """Return the overlapping pairs of a run of unspaced script.
 
@@ -68,6 +73,7 @@ def _analyze(text: str) -> Iterator[str]:
     # times.
     for word in dict.fromkeys(_WORD.findall(text)):
         yield from split_identifier(word)
+        yield from split_scripts(word)
     for match in UNSPACED_RUN.finditer(text):
         yield from pair_characters(match.group())
 

@@ -49,6 +49,7 @@ from mempal.core.model import (
     Term,
     WordMatch,
 )
+from mempal.core.vector import dimensions
 
 # Below the number of parameters that the oldest supported SQLite takes in one statement.
 _BATCH = 500
@@ -171,6 +172,12 @@ class SqliteStore:
         return list(dict.fromkeys(chunk.content for chunk, kept in pairs if kept is None))
 
     @_guarded
+    def preview_source(self, source: Source, chunks: Sequence[Chunk]) -> Changes:
+        """Return what ``replace_source`` would do, without doing it."""
+        source_id = find_source(self._connection, source)
+        return match_chunks(self._connection, source_id, source.room, chunks).changes()
+
+    @_guarded
     def replace_source(
         self,
         source: Source,
@@ -282,6 +289,15 @@ class SqliteStore:
         )
 
     @_guarded
+    def paths_of_content(self, wing: str, root: str, content_sha256: str) -> list[str]:
+        """Return the paths in one tree whose files had this content when they were last read."""
+        rows = self._connection.execute(
+            "SELECT path FROM sources WHERE wing = ? AND root = ? AND content_sha256 = ?",
+            (wing, encode_path(root), content_sha256),
+        )
+        return sorted(decode_path(path) for (path,) in rows)
+
+    @_guarded
     def neighbors(self, drawer: Drawer, distance: int) -> list[Drawer]:
         """Return current drawers of the same source within ``distance`` places, in order."""
         low, high = drawer.chunk_index - distance, drawer.chunk_index + distance
@@ -352,6 +368,12 @@ class SqliteStore:
             return count
 
     # --- vectors -------------------------------------------------------------------------------
+
+    @_guarded
+    def vector_dimensions(self) -> int | None:
+        """Return the number of components of the stored vectors."""
+        row = self._connection.execute("SELECT embedding FROM vectors LIMIT 1").fetchone()
+        return None if row is None else dimensions(row[0])
 
     @_guarded
     def vectors(self, keys: Iterable[int]) -> dict[int, bytes]:

@@ -39,6 +39,12 @@ class Match:
     kept: list[_Kept | None] = field(default_factory=list)
     left: list[_Kept] = field(default_factory=list)
 
+    def changes(self) -> Changes:
+        """Count what storing the chunks changes."""
+        added = sum(kept is None for kept in self.kept)
+        restored = sum(kept is not None and kept.superseded_at is not None for kept in self.kept)
+        return Changes(added, len(self.kept) - added - restored, len(self.left), restored)
+
 
 def find_source(connection: sqlite3.Connection, source: Source) -> int | None:
     """Return the row id of a source, if it is known."""
@@ -149,23 +155,20 @@ class Writer:
     def replace(self, chunks: Sequence[Chunk], vectors: Mapping[str, bytes]) -> Changes:
         """Make ``chunks`` the current drawers of the source."""
         matched = match_chunks(self.connection, self.source_id, self.source.room, chunks)
-        added = restored = 0
+        changes = matched.changes()
         for index, (chunk, kept) in enumerate(zip(chunks, matched.kept, strict=True)):
             if kept is None:
                 self.add(index, chunk, vectors.get(chunk.content))
-                added += 1
                 continue
             if kept.superseded_at is not None:
                 self._restore(kept)
-                restored += 1
             self._place(kept, index, chunk)
         for kept in matched.left:
             self.connection.execute(
                 "UPDATE drawers SET superseded_at = ?, revision = ? WHERE key = ?",
                 (self.source.mined_at, self.revision, kept.key),
             )
-        superseded = len(matched.left)
-        return Changes(added, len(chunks) - added - restored, superseded, restored)
+        return changes
 
     def add(self, index: int, chunk: Chunk, vector: bytes | None) -> str:
         """Insert a new drawer with its vector and words; return its id."""

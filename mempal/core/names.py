@@ -1,0 +1,40 @@
+"""Names of wings and rooms: kept as the user spells them, compared exactly.
+
+``Ops Team`` and ``ops-team`` are two wings. Space around a name is dropped; what could not be typed
+or shown is refused.
+"""
+
+import unicodedata
+
+from mempal.core.errors import UsageError
+
+_LONGEST = 200
+
+
+def check_name(kind: str, name: str) -> str:
+    """Return a name as it is stored.
+
+    Args:
+        kind: What it names, for the message: ``wing`` or ``room``.
+        name: What the user wrote.
+
+    Raises:
+        UsageError: It is blank, too long, or holds control characters.
+    """
+    stripped = name.strip()
+    if not stripped:
+        raise UsageError(f"a {kind} needs a name", hint=f"give it with --{kind} NAME")
+    if len(stripped) > _LONGEST:
+        raise UsageError(f"the name of a {kind} has at most {_LONGEST} characters")
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in stripped):
+        raise UsageError(f"the name of a {kind} holds no control characters: {stripped!r}")
+    return stripped
+
+
+def clean_name(name: str) -> str:
+    """Make a folder's name a valid wing or room: what :func:`check_name` refuses becomes ``_``."""
+    cleaned = "".join(
+        "_" if unicodedata.category(character) in ("Cc", "Cs") else character
+        for character in name[:_LONGEST]
+    ).strip()
+    return cleaned or "default"

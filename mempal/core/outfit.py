@@ -1,0 +1,31 @@
+"""What a palace is made of: the ports it was given, behind functions that open them when needed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mempal.core.ports import Embedder, Lock, Repositories, Store, VectorIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Outfit:
+    """The adapters of one palace.
+
+    Attributes:
+        database: File of the record of truth.
+        open_store: Opens the store; the argument says whether for writing.
+        open_embedder: Opens the configured embedder.
+        open_index: Opens the index for a store's embedder and dimensions; ``None`` for an empty
+            one.
+        lock: Right to write the index.
+        repositories: What git knows.
+        describe_git: One line on the git binary; ``None`` when there is none.
+    """
+
+    database: Path
+    open_store: Callable[[bool], Store]
+    open_embedder: Callable[[], Embedder]
+    open_index: Callable[[Store], VectorIndex | None]
+    lock: Lock
+    repositories: Repositories
+    describe_git: Callable[[], str | None]

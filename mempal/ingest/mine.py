@@ -1,0 +1,319 @@
+"""Mining: bring what is stored of a tree in line with the files that are there.
+
+Files are read one at a time and embedded in batches; each source is stored in a transaction of its
+own, so a run that is stopped leaves whole files only and the next run goes on where it stopped.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mempal.core.clock import now
+from mempal.core.files import read_regular
+from mempal.core.ids import hash_content
+from mempal.core.model import (
+    Changes,
+    Chunk,
+    Repository,
+    Skip,
+    Source,
+    SourceClass,
+    SourceState,
+)
+from mempal.core.ports import Embedder, Progress, Repositories, Store
+from mempal.core.reports import FileCounts, MineOptions, MineReport
+from mempal.ingest.classify import TOO_LARGE, describe_size, skip_by_name
+from mempal.ingest.read import READER_VERSION, Reading, read_chunks
+from mempal.ingest.rooms import RoomRules, load_rooms
+from mempal.ingest.walk import FileEntry, Tree, WalkRules, walk
+
+# Texts embedded in one call: enough to be efficient, few enough to keep memory small.
+_BATCH = 256
+# A file changed so shortly before it was read may have changed again within the same clock tick.
+_TICK_NS = 20_000_000
+# Modification time recorded for a file that could not be read, so that the next run tries again.
+_RETRY = -1
+
+
+@dataclass(slots=True)
+class _Pending:
+    source: Source
+    chunks: tuple[Chunk, ...]
+    missing: list[str]
+
+
+@dataclass(slots=True)
+class _Tally:
+    mined: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    skipped: list[Skip] = field(default_factory=list)
+    excluded: list[Skip] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
+
+
+class Miner:
+    """Mines trees into one store.
+
+    Args:
+        store: Where drawers go; ``None`` in a dry run on a palace that does not exist.
+        open_embedder: Opens the embedder; called when the first new text is met.
+        repositories: What git knows.
+        progress: Where to report how far the run is.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        open_embedder: Callable[[], Embedder],
+        repositories: Repositories,
+        progress: Progress,
+    ) -> None:
+        self._store = store
+        self._open_embedder = open_embedder
+        self._repositories = repositories
+        self._progress = progress
+        self._pending: list[_Pending] = []
+
+    def mine(
+        self, paths: Sequence[Path], wing: str, options: MineOptions, exclude: tuple[Path, ...]
+    ) -> MineReport:
+        """Mine one or more files or folders.
+
+        Args:
+            paths: What to mine.
+            wing: Wing to file under.
+            options: How.
+            exclude: Folders that are never read: the palace itself.
+
+        Raises:
+            NotFoundError: A path does not exist.
+            SourceError: A path holds nothing that can be mined.
+            EmbedderError: New text cannot be embedded; what was stored before stays.
+        """
+        started = time.monotonic()
+        rules = WalkRules(
+            use_gitignore=options.use_gitignore,
+            use_mempalignore=options.use_mempalignore,
+            ignore_files=tuple(Path(name) for name in options.ignore_files),
+        )
+        walks = [walk(path, self._repositories, rules, exclude) for path in paths]
+        trees = [tree for found in walks for tree in found.trees]
+        self._progress.start("mining", sum(len(tree.files) for tree in trees))
+        tally = _Tally()
+        for found in walks:
+            tally.warnings.extend(found.notices)
+        top = trees[0].root
+        for tree in trees:
+            self._mine_tree(tree, top, wing, options, tally)
+        self._flush(options, tally)
+        counts = FileCounts(
+            len(tally.mined), tally.unchanged, len(tally.skipped), len(tally.excluded)
+        )
+        return MineReport(
+            wing=wing,
+            roots=tuple(dict.fromkeys(str(tree.root) for tree in trees)),
+            dry_run=options.dry_run,
+            files=counts,
+            drawers=tally.changes,
+            skipped=tuple(tally.skipped),
+            excluded=tuple(tally.excluded),
+            warnings=tuple(dict.fromkeys(tally.warnings)),
+            mined=tuple(tally.mined),
+            seconds=round(time.monotonic() - started, 3),
+        )
+
+    def _mine_tree(
+        self, tree: Tree, top: Path, wing: str, options: MineOptions, tally: _Tally
+    ) -> None:
+        rooms, warnings = load_rooms(tree.root)
+        tally.warnings.extend(warnings)
+        prefix = _prefix(top, tree.root)
+        tally.skipped.extend(Skip(prefix + skip.path, skip.reason) for skip in tree.skipped)
+        tally.excluded.extend(Skip(prefix + skip.path, skip.reason) for skip in tree.excluded)
+        reader = _TreeReader(tree, wing, options, rooms)
+        known = {} if self._store is None else self._known_sources(tree, wing, options)
+        for entry in tree.files:
+            self._progress.advance(entry.path)
+            self._mine_file(reader, entry, known.get(entry.path), prefix, tally)
+            if sum(len(item.missing) for item in self._pending) >= _BATCH:
+                self._flush(options, tally)
+
+    def _known_sources(self, tree: Tree, wing: str, options: MineOptions) -> dict[str, Source]:
+        store = self._store
+        if store is None:
+            return {}
+        root = str(tree.root)
+        known = dict(store.sources(wing, root))
+        if known:
+            return known
+        former = _find_former_root(store, tree, wing)
+        if former is None:
+            return {}
+        known = dict(store.sources(wing, former))
+        if not options.dry_run:
+            store.move_root(wing, former, root)
+        return {path: replace(source, root=root) for path, source in known.items()}
+
+    def _mine_file(
+        self,
+        reader: "_TreeReader",
+        entry: FileEntry,
+        known: Source | None,
+        prefix: str,
+        tally: _Tally,
+    ) -> None:
+        shown = prefix + entry.path
+        if known is not None and reader.is_current(entry, known):
+            if known.state is SourceState.SKIPPED:
+                tally.skipped.append(Skip(shown, known.reason or "skipped before"))
+            else:
+                tally.unchanged += 1
+            return
+        source, reading = reader.read(entry, known)
+        if reading.warning:
+            tally.warnings.append(prefix + reading.warning)
+        if source.state is SourceState.SKIPPED:
+            tally.skipped.append(Skip(shown, source.reason or "skipped"))
+        elif known is not None and reader.is_same_text(source, known):
+            tally.unchanged += 1
+            if self._store is not None and not reader.options.dry_run:
+                self._store.touch_source(source)
+            return
+        else:
+            tally.mined.append(shown)
+        self._queue(source, reading.chunks)
+
+    def _queue(self, source: Source, chunks: tuple[Chunk, ...]) -> None:
+        missing = []
+        if self._store is not None:
+            missing = self._store.missing_contents(source, chunks)
+        self._pending.append(_Pending(source, chunks, missing))
+
+    def _flush(self, options: MineOptions, tally: _Tally) -> None:
+        pending, self._pending = self._pending, []
+        vectors: dict[str, bytes] = {}
+        texts = list(dict.fromkeys(text for item in pending for text in item.missing))
+        if texts and self._store is not None and not options.dry_run:
+            embedder = self._open_embedder()
+            for start in range(0, len(texts), _BATCH):
+                batch = texts[start : start + _BATCH]
+                vectors.update(zip(batch, embedder.embed_documents(batch), strict=True))
+        for item in pending:
+            tally.changes += self._store_source(item, vectors, options)
+
+    def _store_source(
+        self, item: _Pending, vectors: dict[str, bytes], options: MineOptions
+    ) -> Changes:
+        if self._store is None:
+            return Changes(added=len(item.chunks))
+        if options.dry_run:
+            return self._store.preview_source(item.source, item.chunks)
+        return self._store.replace_source(item.source, item.chunks, vectors, SourceClass.FILE)
+
+
+@dataclass(slots=True)
+class _TreeReader:
+    """Reads the files of one tree under one set of rules."""
+
+    tree: Tree
+    wing: str
+    options: MineOptions
+    rooms: RoomRules
+    rules: str = ""
+
+    def __post_init__(self) -> None:
+        rooms = hash_content(repr((self.options.room, self.rooms)))[:12]
+        self.rules = f"{READER_VERSION}:{rooms}"
+
+    def is_current(self, entry: FileEntry, known: Source) -> bool:
+        """Return whether size and time say that a file is as it was when it was last read."""
+        settled = known.mtime_ns < known.mined_at * 1_000_000 - _TICK_NS
+        same = (entry.size, entry.mtime_ns) == (known.size, known.mtime_ns)
+        was_large = (known.reason or "").startswith(TOO_LARGE)
+        is_large = entry.size > self.options.limit_file_size
+        return same and settled and known.rules == self.rules and was_large == is_large
+
+    def is_same_text(self, source: Source, known: Source) -> bool:
+        """Return whether a file that was read again holds what it held, under the same rules."""
+        return (
+            known.state is SourceState.STORED
+            and source.content_sha256 == known.content_sha256
+            and source.rules == known.rules
+        )
+
+    def read(self, entry: FileEntry, known: Source | None) -> tuple[Source, Reading]:
+        """Read one file: its source as it is now, and what it holds."""
+        source = Source(
+            wing=self.wing,
+            root=str(self.tree.root),
+            path=entry.path,
+            room=known.room if known else "general",
+            size=entry.size,
+            mtime_ns=entry.mtime_ns,
+            commit=_commit_of(self.tree.repository, entry),
+            rules=self.rules,
+            mined_at=now(),
+        )
+        skip = skip_by_name(entry.path)
+        if skip is None and entry.size > self.options.limit_file_size:
+            skip = describe_size(entry.size, self.options.limit_file_size)
+        if skip is not None:
+            return _skipped(source, skip)
+        try:
+            data = read_regular(entry.absolute, self.options.limit_file_size)
+        except OSError as error:
+            reason = f"unreadable ({error.strerror or error})"
+            return _skipped(replace(source, mtime_ns=_RETRY), reason)
+        source = replace(
+            source,
+            content_sha256=hashlib.sha256(data).hexdigest(),
+            blob=_hash_blob(self.tree.repository, data),
+        )
+        reading = read_chunks(entry.path, data)
+        if reading.skip is not None:
+            return _skipped(source, reading.skip)
+        head = "".join(chunk.content for chunk in reading.chunks[:3])
+        room = self.options.room or self.rooms.room_of(entry.path, head)
+        return replace(source, room=room, encoding=reading.encoding), reading
+
+
+def _skipped(source: Source, reason: str) -> tuple[Source, Reading]:
+    return replace(source, state=SourceState.SKIPPED, reason=reason), Reading(skip=reason)
+
+
+def _commit_of(repository: Repository | None, entry: FileEntry) -> str | None:
+    return repository.commit if repository is not None and entry.tracked else None
+
+
+def _hash_blob(repository: Repository | None, data: bytes) -> str | None:
+    """Name a file's bytes as git does, which finds them again wherever a commit moves them."""
+    if repository is None:
+        return None
+    digest = hashlib.new(repository.object_format, b"blob %d\x00" % len(data))
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _prefix(top: Path, root: Path) -> str:
+    """Return what turns a path below ``root`` into one that tells trees of one run apart."""
+    if root == top:
+        return ""
+    if root.is_relative_to(top):
+        return root.relative_to(top).as_posix() + "/"
+    return root.as_posix() + "/"
+
+
+def _find_former_root(store: Store, tree: Tree, wing: str) -> str | None:
+    """Return the root of a tree that is gone and whose files are mostly found in ``tree``."""
+    sizes = {entry.path: entry.size for entry in tree.files}
+    for _, root in store.roots(wing):
+        if root == str(tree.root) or Path(root).exists():
+            continue
+        former = store.sources(wing, root)
+        found = sum(sizes.get(path) == source.size for path, source in former.items())
+        if former and found * 2 >= len(former):
+            return root
+    return None

@@ -1,0 +1,82 @@
+"""From the bytes of one file to the chunks that are stored of it."""
+
+from dataclasses import dataclass
+
+from mempal.core.model import Chunk, Span
+from mempal.ingest.classify import skip_by_content
+from mempal.ingest.cut import cut_text, line_numbers
+from mempal.ingest.decode import Decoded, UndecodableError, decode, fold, measure_bytes
+
+# Version of the rules from bytes to chunks; files read under another one are read again.
+READER_VERSION = 1
+CHUNK_LIMIT = 800
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one file holds.
+
+    Attributes:
+        chunks: Consecutive pieces; joined, they are the file's whole text with line ends folded.
+        skip: Why there are none, when there are none.
+        warning: What was not exact, in words for the user.
+    """
+
+    chunks: tuple[Chunk, ...] = ()
+    encoding: str = "utf-8"
+    skip: str | None = None
+    warning: str | None = None
+
+
+def read_text(data: bytes) -> str | None:
+    """Return a file's text with folded line ends; ``None`` when it is not text."""
+    try:
+        decoded = decode(data)
+    except UndecodableError:
+        return None
+    return fold(_without_classic(decoded.text))
+
+
+def read_chunks(path: str, data: bytes) -> Reading:
+    """Decode and cut one file.
+
+    Args:
+        path: Its path, which tells the language.
+        data: All its bytes.
+    """
+    skip = skip_by_content(path, data)
+    if skip is not None:
+        return Reading(skip=skip)
+    try:
+        decoded = decode(data)
+    except UndecodableError as error:
+        return Reading(skip=error.message)
+    chunks = tuple(_cut(path, decoded))
+    if not chunks:
+        return Reading(encoding=decoded.encoding, skip="blank")
+    return Reading(chunks, decoded.encoding, warning=_warn(path, decoded))
+
+
+def _without_classic(text: str) -> str:
+    # A lone carriage return ends a line only in files that know no other line end.
+    return text.replace("\r", "\n") if "\n" not in text else text
+
+
+def _cut(path: str, decoded: Decoded) -> list[Chunk]:
+    text = _without_classic(decoded.text)
+    pieces = cut_text(text, path, CHUNK_LIMIT)
+    chunks = []
+    offset = decoded.bom_bytes
+    for piece, (first, last) in zip(pieces, line_numbers(text, pieces), strict=True):
+        size = measure_bytes(decoded.text[piece.start : piece.end], decoded.encoding)
+        content = fold(text[piece.start : piece.end])
+        chunks.append(Chunk(content, Span(first, last, offset, offset + size), piece.symbols))
+        offset += size
+    return chunks
+
+
+def _warn(path: str, decoded: Decoded) -> str | None:
+    if not decoded.replaced:
+        return None
+    count = f"{decoded.replaced} byte{'s' if decoded.replaced > 1 else ''}"
+    return f"{path}: {count} not valid {decoded.encoding}, stored as U+FFFD"

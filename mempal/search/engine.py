@@ -1,0 +1,194 @@
+"""Answering a question: two lists, one order, cited results.
+
+Whatever part cannot answer is left out and named in ``degraded``; words answer without vectors and
+the other way round.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from mempal.core import vector as vectors
+from mempal.core.errors import BusyError, EmbedderError, PalaceError, UsageError
+from mempal.core.model import Drawer, Hit, Matcher, Neighbor, Scope, SearchResult, Term
+from mempal.core.ports import Store
+from mempal.search.cite import Citer
+from mempal.search.fuse import FLOOR, Candidate, fuse, inverse_frequency
+from mempal.search.query import Query, Unit, analyze_query
+
+MODES = ("hybrid", "keyword", "vector")
+_POOL = 100
+# FTS5 scores every drawer that holds any term, so the most telling terms of a long query must do.
+_MOST_TERMS = 48
+
+
+class Meaning(Protocol):
+    """The part of a palace that answers by meaning."""
+
+    def embed(self, text: str) -> bytes:
+        """Return the packed vector of a question."""
+        ...
+
+    def nearest(self, vector: bytes, limit: int, scope: Scope) -> list[Neighbor]:
+        """Return the drawers most similar to a vector."""
+        ...
+
+    def notices(self) -> list[str]:
+        """Return why answers by meaning may be incomplete."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked: a query, where to look, how many results, and how many neighbours of each."""
+
+    query: str
+    scope: Scope = field(default_factory=Scope)
+    limit: int = 10
+    mode: str = "hybrid"
+    context: int = 0
+    floor: float = FLOOR
+
+
+@dataclass(slots=True)
+class _Lists:
+    words: dict[int, float] = field(default_factory=dict)
+    attainable: float = 0.0
+    cosines: dict[int, float] = field(default_factory=dict)
+    degraded: list[str] = field(default_factory=list)
+
+
+def search(
+    store: Store, open_meaning: Callable[[], Meaning], citer: Citer, request: Request
+) -> SearchResult:
+    """Answer a request.
+
+    Args:
+        store: Record of truth.
+        open_meaning: Opens what answers by meaning; called only when the mode needs it.
+        citer: Judges citations.
+        request: What is asked.
+
+    Raises:
+        UsageError: The mode is unknown, or the limit is not positive.
+    """
+    if request.mode not in MODES:
+        raise UsageError(f"unknown mode {request.mode!r}", hint=f"modes: {', '.join(MODES)}")
+    if request.limit < 1:
+        raise UsageError(f"cannot return {request.limit} results", hint="ask for at least one")
+    query = analyze_query(request.query)
+    if not query.units:
+        return SearchResult(
+            request.query, request.mode, (), hint="the query holds no word to search for"
+        )
+    units = _choose_units(store, query.units)
+    lists = _Lists()
+    pool = max(_POOL, 3 * request.limit)
+    if request.mode != "vector":
+        _ask_words(store, units, request.scope, pool, lists)
+    if request.mode != "keyword":
+        _ask_meaning(store, open_meaning, query, request, pool, lists)
+    candidates = fuse(lists.words, lists.attainable, lists.cosines, floor=request.floor)
+    hits = _fetch(store, citer, candidates[: request.limit], request)
+    terms = tuple(term for unit, _ in units for term in unit.terms)
+    return SearchResult(request.query, request.mode, hits, terms, tuple(lists.degraded))
+
+
+def _choose_units(store: Store, units: Sequence[Unit]) -> list[tuple[Unit, int]]:
+    """Return the most telling units with their document frequency, those the palace knows first."""
+    counted = [(unit, store.document_frequency(unit.terms[0])) for unit in units]
+    if sum(len(unit.terms) for unit, _ in counted) <= _MOST_TERMS:
+        return counted
+    telling = sorted((pair for pair in counted if pair[1]), key=lambda pair: pair[1])
+    chosen: list[tuple[Unit, int]] = []
+    room = _MOST_TERMS
+    for unit, frequency in telling:
+        room -= len(unit.terms)
+        if room < 0:
+            break
+        chosen.append((unit, frequency))
+    return chosen
+
+
+def _ask_words(
+    store: Store, units: Sequence[tuple[Unit, int]], scope: Scope, pool: int, lists: _Lists
+) -> None:
+    total = store.count_drawers()
+    lists.attainable = sum(inverse_frequency(total, frequency) for _, frequency in units)
+    terms = list(dict.fromkeys(term for unit, _ in units for term in unit.terms))
+    lists.words = {match.key: match.score for match in store.match_words(terms, scope, pool)}
+
+
+def _ask_meaning(
+    store: Store,
+    open_meaning: Callable[[], Meaning],
+    query: Query,
+    request: Request,
+    pool: int,
+    lists: _Lists,
+) -> None:
+    try:
+        meaning = open_meaning()
+        question = meaning.embed(query.text)
+        found = meaning.nearest(question, pool, request.scope)
+        lists.degraded.extend(meaning.notices())
+    except (BusyError, EmbedderError, PalaceError) as error:
+        lists.degraded.append(f"answered by word only: {error.message} ({error.hint})")
+        return
+    visible = store.visible((near.key for near in found), request.scope)
+    lists.cosines = {near.key: near.similarity for near in found if near.key in visible}
+    unseen = [key for key in lists.words if key not in lists.cosines]
+    for key, stored in store.vectors(unseen).items():
+        lists.cosines[key] = vectors.similarity(question, stored)
+
+
+def _fetch(
+    store: Store, citer: Citer, candidates: Sequence[Candidate], request: Request
+) -> tuple[Hit, ...]:
+    drawers = {drawer.key: drawer for drawer in store.get([item.key for item in candidates])}
+    hits = []
+    for candidate in candidates:
+        drawer = drawers[candidate.key]
+        before, after = _fetch_neighbors(store, drawer, request.context)
+        hits.append(
+            Hit(
+                drawer,
+                candidate.score,
+                candidate.matched_by or (Matcher.KEYWORD,),
+                citer.cite(drawer),
+                before,
+                after,
+            )
+        )
+    return tuple(hits)
+
+
+def _fetch_neighbors(
+    store: Store, drawer: Drawer, distance: int
+) -> tuple[tuple[Drawer, ...], tuple[Drawer, ...]]:
+    if distance < 1:
+        return (), ()
+    near = store.neighbors(drawer, distance)
+    before = tuple(other for other in near if other.chunk_index < drawer.chunk_index)
+    after = tuple(other for other in near if other.chunk_index > drawer.chunk_index)
+    return before, after
+
+
+def mark_terms(content: str, terms: Sequence[Term]) -> list[tuple[int, int]]:
+    """Return the ranges of ``content`` to highlight, sorted and without overlap."""
+    lowered = content.lower()
+    if len(lowered) != len(content):  # a few letters change their length; no range would fit
+        return []
+    marks: list[tuple[int, int]] = []
+    for token in {token for term in terms for token in term.tokens}:
+        start = lowered.find(token)
+        while start >= 0:
+            marks.append((start, start + len(token)))
+            start = lowered.find(token, start + len(token))
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(marks):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

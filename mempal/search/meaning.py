@@ -1,0 +1,144 @@
+"""Answers by meaning: the embedder, the index, and what keeps the index in step with the store."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from mempal.core.errors import EmbedderMismatchError
+from mempal.core.model import Neighbor, Scope
+from mempal.core.ports import Embedder, Lock, Progress, Store, VectorIndex
+
+# An index that readers can complete for themselves is written anew only when it lacks this many
+# drawers, or this share of what it holds; a single note does not rewrite it.
+_PATIENCE = 512
+_PATIENCE_SHARE = 0.05
+# Texts embedded in one call.
+_BATCH = 256
+
+OpenIndex = Callable[[Store], VectorIndex | None]
+
+
+class IndexMeaning:
+    """Answers from a vector index, completed from the store where the index is behind.
+
+    Args:
+        store: Record of truth.
+        embedder: Embeds the question.
+        index: Index opened for the store's embedder; ``None`` when nothing was embedded yet.
+    """
+
+    def __init__(self, store: Store, embedder: Embedder, index: VectorIndex | None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._index = index
+        self._pending = 0
+
+    def embed(self, text: str) -> bytes:
+        """Return the packed vector of a question.
+
+        Raises:
+            EmbedderMismatchError: The palace was embedded by another embedder.
+            EmbedderError: The embedder does not answer.
+        """
+        stored = self._store.embedder_identity()
+        if stored is not None and stored != self._embedder.identity:
+            raise EmbedderMismatchError(stored, self._embedder.identity)
+        return self._embedder.embed_query(text)
+
+    def nearest(self, vector: bytes, limit: int, scope: Scope) -> list[Neighbor]:
+        """Return the drawers most similar to a vector, best first."""
+        if self._index is None:
+            return []
+        position = self._index.position()
+        if position < self._store.revision():
+            if self._index.volatile_reads:
+                self._index.apply(self._store.entries_since(position))
+            else:
+                self._pending = self._store.count_entries_since(position)
+        return self._index.nearest(vector, limit, scope)
+
+    def notices(self) -> list[str]:
+        """Return why answers by meaning may be incomplete."""
+        if not self._pending:
+            return []
+        missing = f"{self._pending} drawers are not in the vector index yet"
+        return [f"{missing} and were searched by word only (`mempal reindex` completes it)"]
+
+
+def needs_refresh(store: Store, index: VectorIndex) -> bool:
+    """Return whether an index lacks enough of the store to be worth writing."""
+    position = index.position()
+    if position >= store.revision():
+        return False
+    if not index.volatile_reads:
+        return True
+    return store.count_entries_since(position) > max(_PATIENCE, _PATIENCE_SHARE * index.count())
+
+
+def refresh_index(store: Store, open_index: OpenIndex, lock: Lock) -> None:
+    """Bring the index up to the store, if it lacks enough to be worth it.
+
+    The index is opened again under the lock, since another process may have written it in the
+    meantime.
+
+    Raises:
+        BusyError: Another process kept the lock too long; its run, or the next one, does the work.
+        DamagedError: The index cannot be written.
+    """
+    with _opened(store, open_index) as index:
+        if index is None or not needs_refresh(store, index):
+            return
+    with lock.hold(), _opened(store, open_index) as index:
+        if index is not None:
+            revision = store.revision()
+            index.apply(store.entries_since(index.position()))
+            index.commit(revision)
+
+
+def rebuild_index(store: Store, open_index: OpenIndex, lock: Lock) -> str:
+    """Write the index anew from the stored vectors.
+
+    Return its name, or ``none`` when there are none.
+    """
+    with lock.hold(), _opened(store, open_index) as index:
+        if index is None:
+            return "none"
+        revision = store.revision()
+        index.reset()
+        index.apply(store.entries_since(0))
+        index.commit(revision)
+        return index.name
+
+
+@contextmanager
+def _opened(store: Store, open_index: OpenIndex) -> Iterator[VectorIndex | None]:
+    index = open_index(store)
+    try:
+        yield index
+    finally:
+        if index is not None:
+            index.close()
+
+
+def reembed(store: Store, embedder: Embedder, progress: Progress) -> int:
+    """Embed every drawer anew and bind the store to ``embedder``, all or nothing.
+
+    Returns:
+        The number of drawers embedded.
+
+    Raises:
+        EmbedderError: The embedder does not answer; the store keeps its former vectors.
+    """
+    progress.start("embedding", store.count_drawers())
+    count = 0
+
+    def embed_all() -> Iterator[tuple[int, bytes]]:
+        nonlocal count
+        for batch in store.contents(_BATCH):
+            vectors = embedder.embed_documents([content for _, content in batch])
+            for (key, _), vector in zip(batch, vectors, strict=True):
+                progress.advance()
+                count += 1
+                yield key, vector
+
+    store.replace_vectors(embedder.identity, embed_all())
+    return count

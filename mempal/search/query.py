@@ -1,0 +1,113 @@
+"""From what a person typed to what is asked of the two lists.
+
+Any text is a valid query. Words that carry no meaning are dropped unless nothing else is left;
+joined identifiers are asked for whole and in parts; quoted words must follow each other; runs of
+unspaced script become pairs of characters.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mempal.core.model import Term
+from mempal.core.words import (
+    STOP_WORDS,
+    UNSPACED_RUN,
+    find_words,
+    pair_characters,
+    split_identifier,
+    split_scripts,
+)
+
+# A pasted prompt may hold thousands of words. The question stands at its end, so the last ones
+# count.
+_MOST_UNITS = 400
+_LONGEST_WORD = 200
+# Meaning is averaged over all words, so a long preamble would drown the question behind it.
+_EMBEDDED_CHARACTERS = 1000
+
+_QUOTED = re.compile(r'"([^"]{1,500})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing the asker named, with every way to ask for it; the first term is the most exact."""
+
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An analysed query.
+
+    Attributes:
+        units: Things asked for by word, without repeats, in order.
+        text: What is embedded to ask by meaning; empty when there is no word in the query.
+    """
+
+    units: tuple[Unit, ...]
+    text: str
+
+
+def analyze_query(text: str) -> Query:
+    """Analyse a query of any length and content."""
+    cleaned = text.encode("utf-8", "replace").decode().replace("\x00", " ")
+    units = list(dict.fromkeys(_find_units(cleaned)))
+    telling = [unit for unit in units if not _is_filler(unit)]
+    chosen = (telling or units)[-_MOST_UNITS:]
+    return Query(tuple(chosen), _cut_question(cleaned) if chosen else "")
+
+
+def _find_units(text: str) -> Iterator[Unit]:
+    position = 0
+    for quoted in _QUOTED.finditer(text):
+        yield from _find_plain(text[position : quoted.start()])
+        phrase = tuple(word.lower() for word in find_words(quoted.group(1)))
+        if len(phrase) > 1:
+            yield Unit((Term(phrase),))
+        yield from _find_plain(quoted.group(1))
+        position = quoted.end()
+    yield from _find_plain(text[position:])
+
+
+def _find_plain(text: str) -> Iterator[Unit]:
+    for token in text.split():
+        words = [word for word in find_words(token) if len(word) <= _LONGEST_WORD]
+        if len(words) > 1 and not any(UNSPACED_RUN.search(word) for word in words):
+            yield Unit((Term(tuple(word.lower() for word in words)),))
+        for word in words:
+            yield from _split_word(word)
+
+
+def _split_word(word: str) -> Iterator[Unit]:
+    runs = UNSPACED_RUN.findall(word)
+    if not runs:
+        yield _whole(word)
+        return
+    for part in split_scripts(word):
+        yield _whole(part)
+    for run in runs:
+        for pair in pair_characters(run):
+            yield Unit((Term((pair,), prefix=len(pair) == 1),))
+
+
+def _whole(word: str) -> Unit:
+    terms = [Term((word.lower(),))]
+    parts = tuple(part.lower() for part in split_identifier(word))
+    if parts:
+        terms.append(Term(parts))
+        terms.extend(Term((part,)) for part in parts if part not in STOP_WORDS)
+    return Unit(tuple(terms))
+
+
+def _is_filler(unit: Unit) -> bool:
+    tokens = unit.terms[0].tokens
+    return len(unit.terms) == 1 and all(token in STOP_WORDS for token in tokens)
+
+
+def _cut_question(text: str) -> str:
+    stripped = text.strip()
+    if len(stripped) <= _EMBEDDED_CHARACTERS:
+        return stripped
+    last = re.split(r"\n\s*\n", stripped[-_EMBEDDED_CHARACTERS:])[-1].strip()
+    return last or stripped[-_EMBEDDED_CHARACTERS:]

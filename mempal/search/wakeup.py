@@ -1,0 +1,66 @@
+"""What an agent should know when it starts.
+
+Identity, then the drawers that matter most, within a budget.
+"""
+
+from mempal.core.clock import format_instant
+from mempal.core.model import Drawer
+from mempal.core.ports import Store
+from mempal.core.recall import estimate_tokens, strip_controls, wrap_recalled
+from mempal.core.reports import WakeUp, WakeUpItem
+
+_CONSIDERED = 40
+# A drawer whose text would leave less than this of the budget to others is cut at a line end.
+_LONGEST_SHARE = 0.4
+
+
+def wake_up(store: Store, wing: str | None, identity: str, max_tokens: int) -> WakeUp:
+    """Compose the text.
+
+    Args:
+        store: Record of truth.
+        wing: Only this project; ``None`` for all.
+        identity: The owner's own words about who they are; may be empty.
+        max_tokens: Estimated tokens the text may cost.
+    """
+    head = f"# Memory of {strip_controls(wing)}" if wing else "# Memory"
+    parts = [head]
+    if identity.strip():
+        parts.append(f"## Identity\n\n{strip_controls(identity).strip()}")
+    budget = max_tokens - estimate_tokens("\n\n".join(parts)) - estimate_tokens(wrap_recalled([]))
+    chosen: list[tuple[Drawer, str, str]] = []
+    for drawer in store.recent(wing, _CONSIDERED):
+        label = _label(drawer)
+        text = _cut(drawer.content, min(budget, int(max_tokens * _LONGEST_SHARE)))
+        cost = estimate_tokens(label) + estimate_tokens(text) + 2
+        if not text or cost > budget:
+            continue
+        budget -= cost
+        chosen.append((drawer, label, text))
+    if chosen:
+        parts.append(wrap_recalled([(label, text) for _, label, text in chosen]))
+    text = "\n\n".join(parts)
+    items = tuple(WakeUpItem(drawer.id, drawer.source_file) for drawer, _, _ in chosen)
+    hint = "" if chosen else "nothing is remembered here yet; `mempal mine` stores a repository"
+    return WakeUp(wing, text, estimate_tokens(text), items, hint)
+
+
+def _label(drawer: Drawer) -> str:
+    lines = f":{drawer.span.line_start}-{drawer.span.line_end}" if drawer.span else ""
+    day = (format_instant(drawer.added_at) or "")[:10]
+    place = f"{drawer.wing}/{drawer.room} {drawer.source_file}{lines}".replace("\n", " ")
+    return f"{place} | {drawer.source_class} | {day} | {drawer.id}"
+
+
+def _cut(text: str, tokens: int) -> str:
+    """Return a text that costs at most ``tokens``, cut at a line end or a blank."""
+    if tokens <= 0:
+        return ""
+    if estimate_tokens(text) <= tokens:
+        return text
+    kept = text.encode("utf-8", "replace")[: tokens * 4 - 4].decode("utf-8", "ignore")
+    for border in ("\n", " "):
+        cut = kept.rfind(border)
+        if cut > len(kept) // 2:
+            return kept[:cut] + " …"
+    return kept + " …"
