@@ -262,6 +262,10 @@ class Store(Protocol):
         """Return how many drawers hold a term, superseded ones included."""
         ...
 
+    def holding(self, term: Term, keys: Sequence[int]) -> set[int]:
+        """Return those of ``keys`` whose drawers hold a term."""
+        ...
+
     def count_drawers(self) -> int:
         """Return the number of drawers in the word index, superseded ones included."""
         ...

@@ -13,13 +13,16 @@ from mempal.core.errors import BusyError, EmbedderError, PalaceError, UsageError
 from mempal.core.model import Drawer, Hit, Matcher, Neighbor, Scope, SearchResult, Term
 from mempal.core.ports import Store
 from mempal.search.cite import Citer
-from mempal.search.fuse import FLOOR, Candidate, fuse, inverse_frequency
+from mempal.search.fuse import FLOOR, Candidate, fuse, rarity
 from mempal.search.query import Query, Unit, analyze_query
 
 MODES = ("hybrid", "keyword", "vector")
 _POOL = 100
 # FTS5 scores every drawer that holds any term, so the most telling terms of a long query must do.
 _MOST_TERMS = 48
+# A unit that more than this share of a palace of at least this size holds is left out.
+_COMMON_SHARE = 0.25
+_LARGE = 1000
 
 
 class Meaning(Protocol):
@@ -53,7 +56,7 @@ class Request:
 @dataclass(slots=True)
 class _Lists:
     words: dict[int, float] = field(default_factory=dict)
-    attainable: float = 0.0
+    coverage: dict[int, float] = field(default_factory=dict)
     cosines: dict[int, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
 
@@ -84,25 +87,38 @@ def search(
     units = _choose_units(store, query.units)
     lists = _Lists()
     pool = max(_POOL, 3 * request.limit)
+    terms = tuple(dict.fromkeys(term for unit, _ in units for term in unit.terms))
     if request.mode != "vector":
-        _ask_words(store, units, request.scope, pool, lists)
+        found = store.match_words(terms, request.scope, pool)
+        lists.words = {match.key: match.score for match in found}
     if request.mode != "keyword":
         _ask_meaning(store, open_meaning, query, request, pool, lists)
-    candidates = fuse(lists.words, lists.attainable, lists.cosines, floor=request.floor)
+    if request.mode != "vector":
+        _measure_coverage(store, units, lists)
+    candidates = fuse(lists.words, lists.coverage, lists.cosines, floor=request.floor)
     hits = _fetch(store, citer, candidates[: request.limit], request)
-    terms = tuple(term for unit, _ in units for term in unit.terms)
     return SearchResult(request.query, request.mode, hits, terms, tuple(lists.degraded))
 
 
-def _choose_units(store: Store, units: Sequence[Unit]) -> list[tuple[Unit, int]]:
-    """Return the most telling units with their document frequency, those the palace knows first."""
+def _choose_units(store: Store, units: Sequence[Unit]) -> list[tuple[Unit, float]]:
+    """Return the units worth asking for, each with its rarity.
+
+    What stands in a large share of a large palace tells nothing and costs most; of a long query,
+    the rarest things that the palace knows must do.
+    """
+    total = store.count_drawers()
     counted = [(unit, store.document_frequency(unit.terms[0])) for unit in units]
-    if sum(len(unit.terms) for unit, _ in counted) <= _MOST_TERMS:
-        return counted
-    telling = sorted((pair for pair in counted if pair[1]), key=lambda pair: pair[1])
-    chosen: list[tuple[Unit, int]] = []
+    telling = [pair for pair in counted if total < _LARGE or pair[1] <= total * _COMMON_SHARE]
+    chosen = telling or counted
+    if sum(len(unit.terms) for unit, _ in chosen) > _MOST_TERMS:
+        chosen = _take_rarest([pair for pair in chosen if pair[1]])
+    return [(unit, rarity(total, frequency)) for unit, frequency in chosen]
+
+
+def _take_rarest(counted: list[tuple[Unit, int]]) -> list[tuple[Unit, int]]:
     room = _MOST_TERMS
-    for unit, frequency in telling:
+    chosen = []
+    for unit, frequency in sorted(counted, key=lambda pair: pair[1]):
         room -= len(unit.terms)
         if room < 0:
             break
@@ -110,13 +126,14 @@ def _choose_units(store: Store, units: Sequence[Unit]) -> list[tuple[Unit, int]]
     return chosen
 
 
-def _ask_words(
-    store: Store, units: Sequence[tuple[Unit, int]], scope: Scope, pool: int, lists: _Lists
-) -> None:
-    total = store.count_drawers()
-    lists.attainable = sum(inverse_frequency(total, frequency) for _, frequency in units)
-    terms = list(dict.fromkeys(term for unit, _ in units for term in unit.terms))
-    lists.words = {match.key: match.score for match in store.match_words(terms, scope, pool)}
+def _measure_coverage(store: Store, units: Sequence[tuple[Unit, float]], lists: _Lists) -> None:
+    """Weigh, for each candidate, the units it holds against all that were asked for."""
+    attainable = sum(weight for _, weight in units)
+    keys = sorted({*lists.words, *lists.cosines})
+    for unit, weight in units:
+        holders = {key for term in unit.terms for key in store.holding(term, keys)}
+        for key in holders:
+            lists.coverage[key] = lists.coverage.get(key, 0.0) + weight / attainable
 
 
 def _ask_meaning(

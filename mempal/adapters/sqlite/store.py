@@ -347,6 +347,14 @@ class SqliteStore:
         return words.document_frequency(self._connection, term)
 
     @_guarded
+    def holding(self, term: Term, keys: Sequence[int]) -> set[int]:
+        """Return those of ``keys`` whose drawers hold a term."""
+        found: set[int] = set()
+        for batch in _split(keys):
+            found.update(words.holding(self._connection, term, batch))
+        return found
+
+    @_guarded
     def count_drawers(self) -> int:
         """Return the number of drawers in the word index, superseded ones included."""
         row = self._connection.execute("SELECT count(*) FROM drawers").fetchone()

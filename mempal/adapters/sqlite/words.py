@@ -5,7 +5,7 @@ user types can act as an operator.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mempal.adapters.sqlite.rows import scope_clause
 from mempal.adapters.sqlite.schema import WORD_COLUMNS
@@ -71,6 +71,17 @@ def match(
         (" OR ".join(map(_quote, terms)), *parameters, limit),
     )
     return [WordMatch(key, max(0.0, score)) for key, score in rows]
+
+
+def holding(connection: sqlite3.Connection, term: Term, keys: Sequence[int]) -> Iterator[int]:
+    """Yield those of ``keys`` whose drawers hold a term."""
+    marks = ", ".join("?" * len(keys))
+    # The plus sign makes SQLite read the term's list once instead of seeking in it for each key.
+    rows = connection.execute(
+        f"SELECT rowid FROM words WHERE words MATCH ? AND +rowid IN ({marks})",
+        (_quote(term), *keys),
+    )
+    return (int(key) for (key,) in rows)
 
 
 def document_frequency(connection: sqlite3.Connection, term: Term) -> int:
