@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Install a lock file and then this project (editable) into an environment, showing how far it is.
+#
+# Only wheels whose hash is in the lock are taken, and the lock holds the build backend too, so
+# nothing that it does not name is downloaded or run. Modules are compiled when they are first
+# imported: most of what is installed never is.
+#
+# usage: tools/install.sh PYTHON LOCK
+set -euo pipefail
+
+python=$1
+lock=$2
+
+install() {
+    PYTHONUNBUFFERED=1 "$python" -m pip --disable-pip-version-check install --no-compile "$@"
+}
+
+# Count what pip reports on standard input; on a terminal, as it happens.
+count_packages() {
+    local line count=0
+    while IFS= read -r line; do
+        case $line in
+            Collecting\ * | Processing\ *) count=$((count + 1)) ;;
+            *) continue ;;
+        esac
+        if [ -t 1 ]; then
+            printf '\r  %d packages' "$count"
+        fi
+    done
+    if [ -t 1 ]; then
+        printf '\r'
+    fi
+    echo "  $count packages"
+}
+
+echo "installing $lock (takes minutes the first time, seconds after that)"
+install --only-binary :all: --require-hashes --requirement "$lock" | count_packages
+install --quiet --no-deps --no-build-isolation --editable .
