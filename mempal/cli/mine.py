@@ -1,0 +1,81 @@
+"""``mempal mine``: store a tree's files as drawers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mempal.cli import documents, render, views
+from mempal.cli.options import (
+    HomeOption,
+    JsonOption,
+    MineMode,
+    RoomOption,
+    WingOption,
+    parse_size,
+)
+from mempal.cli.progress import open_progress
+from mempal.cli.session import open_palace
+from mempal.core.errors import UsageError
+from mempal.core.reports import MineOptions
+
+PathsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[PATH]...", help="Trees or files to mine (default: .)."),
+]
+ModeOption = Annotated[MineMode, typer.Option("--mode", help="What files are read as.")]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore-file", metavar="FILE", help="One more file of ignore rules; repeatable."
+    ),
+]
+NoGitignoreOption = Annotated[bool, typer.Option("--no-gitignore", help="Leave git's rules out.")]
+NoMempalignoreOption = Annotated[
+    bool, typer.Option("--no-mempalignore", help="Leave .mempalignore out.")
+]
+SizeOption = Annotated[
+    str | None,
+    typer.Option("--limit-file-size", metavar="BYTES", help="Skip larger files; 512k, 2MB."),
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Store nothing, say what would be.")]
+
+
+def mine(
+    paths: PathsArgument = None,
+    wing: WingOption = None,
+    room: RoomOption = None,
+    mode: ModeOption = MineMode.AUTO,
+    ignore_file: IgnoreOption = None,
+    no_gitignore: NoGitignoreOption = False,
+    no_mempalignore: NoMempalignoreOption = False,
+    limit_file_size: SizeOption = None,
+    dry_run: DryRunOption = False,
+    as_json: JsonOption = False,
+    home: HomeOption = None,
+) -> None:
+    """Store a tree's files, cited and searchable."""
+    if mode is MineMode.CONVOS:
+        raise UsageError(
+            "transcripts are not yet read as conversations",
+            hint="leave --mode out to mine them as files",
+        )
+    palace = open_palace(home)
+    options = MineOptions(
+        wing=wing or None,
+        room=room or None,
+        ignore_files=tuple(ignore_file or ()),
+        use_gitignore=not no_gitignore,
+        use_mempalignore=not no_mempalignore,
+        limit_file_size=parse_size(limit_file_size, palace.config.number("mine.limit_file_size")),
+        dry_run=dry_run,
+    )
+    with open_progress() as progress:
+        report = palace.mine([Path(path) for path in paths or ["."]], options, progress)
+    render.answer(
+        report,
+        as_json=as_json,
+        document=documents.describe_mining,
+        view=views.show_mining,
+        warnings=report.warnings,
+    )
