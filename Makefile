@@ -45,7 +45,7 @@ test-wheel: $(VENV)/.dev  ## Build the wheel, install it elsewhere, use it there
 	tools/wheel.sh $(BIN)/python
 
 bench: $(VENV)/.dev  ## Measure mining and searching; prints a table
-	$(BIN)/python -m benchmarks $(ARGS)
+	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 lock:  ## Write locks/ from pyproject.toml, keeping what is already locked
 	tools/lock.sh
