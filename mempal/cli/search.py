@@ -1,5 +1,6 @@
 """``mempal search`` and ``mempal wake-up``: ask the palace."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -59,7 +60,10 @@ def search(
     result = palace.search(
         asked, scope, limit=min(limit, MAXIMUM_RESULTS), mode=mode.value, context=context
     )
-    note_wing(choice)
+    if result.hits:
+        note_wing(choice)
+    else:
+        result = replace(result, hint=choice.name_way_out(result.hint))
     render.answer(
         result,
         as_json=as_json,
@@ -68,7 +72,7 @@ def search(
         ),
         view=views.show_search,
         warnings=result.degraded,
-        next_step=result.hint or ("" if result.hits else choice.explain_nothing()),
+        next_step=result.hint,
     )
 
 

@@ -29,12 +29,12 @@ class WingChoice:
         """Whether the user did not name the wing."""
         return self.origin in {"config", "project"}
 
-    def explain_nothing(self) -> str:
-        """Return what to try when the wing holds no answer."""
-        if self.wing is None:
-            return "nothing found; try other words"
-        further = "--all-wings asks every wing" if self.assumed else "leave --wing out to ask more"
-        return f"nothing found in wing {self.wing}; {further}"
+    def name_way_out(self, hint: str) -> str:
+        """Return the hint of an empty answer, with how to ask beyond a wing that nobody named."""
+        if not self.assumed:
+            return hint
+        further = f"only wing {self.wing} was asked, --all-wings asks every wing"
+        return f"{hint}; {further}" if hint else further
 
 
 def open_palace(home: str | None) -> "Palace":

@@ -109,13 +109,6 @@ def test_hooks_and_version_load_the_standard_library_only(arguments: tuple[str, 
     assert not loaded & {"argparse", "json", "sqlite3", "tomllib", "tempfile"}
 
 
-def test_the_command_line_loads_typer_and_nothing_heavier():
-    loaded = list_loaded("import mempal.cli.app")
-    assert "typer" in loaded
-    heavy = {"rich", "numpy", "chromadb", "git", "orjson", "tomlkit", "tokenizers", "httpx"}
-    assert not loaded & heavy
-
-
 def test_a_plain_answer_loads_neither_rich_nor_pydantic():
     loaded = list_loaded("from mempal.entry import main; main()", "config", "list", "--json")
     assert "typer" in loaded

@@ -375,12 +375,18 @@ class TestWing:
         run("wake-up", "--max-tokens", "77")
         assert palace.called("wake_up") == (("shop",), {"max_tokens": 77})
 
-    def test_nothing_found_names_the_way_out(self, run: Run, palace: Any, here: Any, make: Any):
-        palace.answers["search"] = replace(make.make_result(), hits=())
+    def test_nothing_found_names_the_way_to_every_wing(
+        self, run: Run, palace: Any, here: Any, make: Any
+    ):
         here("shop")
-        assert "--all-wings asks every wing" in run("search", "x").err
-        assert "leave --wing out" in run("search", "x", "--wing", "w").err
-        assert "try other words" in run("search", "x", "--all-wings").err
+        found = make.make_result()
+        palace.answers["search"] = replace(found, hits=(), hint="nothing known about this")
+        hint = "only wing shop was asked, --all-wings asks every wing"
+        assert run("search", "x").err == f"hint: nothing known about this; {hint}\n"
+        assert run("search", "x", "--all-wings").err == "hint: nothing known about this\n"
+        assert run("search", "x", "--wing", "w").err == "hint: nothing known about this\n"
+        palace.answers["search"] = replace(found, hits=())
+        assert run("search", "x", "--json").json["hint"] == hint
 
     def test_an_assumed_wing_is_told_at_a_terminal(
         self, run: Run, palace: Any, here: Any, monkeypatch: pytest.MonkeyPatch
