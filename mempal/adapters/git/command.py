@@ -1,0 +1,146 @@
+"""The one place where git is started, so that no repository can make it run code of its own.
+
+A repository's configuration and attributes may name programs: an fsmonitor, hooks, filters, a
+text conversion, an external diff, a transport, a pager. Each is switched off here for every call.
+The settings of the person who runs mempal stay in force, so ignore rules are those they see in git.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# Configuration given on the command line outranks what a repository says.
+_SETTINGS = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.untrackedCache=false",
+    f"core.attributesFile={os.devnull}",
+    "core.alternateRefsCommand=",
+    "core.sshCommand=false",
+    "core.gitProxy=",
+    "core.pager=cat",
+    "credential.helper=",
+    "diff.external=",
+    "log.showSignature=false",
+    "protocol.allow=never",
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "maintenance.auto=false",
+    "gc.auto=0",
+)
+# Variables that only say where the user's own configuration lies. Every other GIT_ variable may
+# point git at another repository, index, object store or program, and is dropped.
+_KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
+_FIXED = {
+    # An empty list allows no transport at all, whatever protocol.<name>.allow a repository sets.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+_LONGEST_COMPLAINT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one call of git came to.
+
+    Attributes:
+        ok: Whether it ended with exit code 0.
+        output: Its standard output.
+        complaint: Why it failed, in one printable line; empty when it did not.
+    """
+
+    ok: bool
+    output: bytes = b""
+    complaint: str = ""
+
+
+class Git:
+    """Starts git.
+
+    Args:
+        environment: Variables of the calling process; ``PATH`` says where git is looked for.
+        timeout: Seconds after which a call is given up.
+    """
+
+    def __init__(self, environment: Mapping[str, str], timeout: float) -> None:
+        self._program = _find_program(environment.get("PATH", os.defpath))
+        self._environment = _clean(environment)
+        self._timeout = timeout
+
+    @property
+    def installed(self) -> bool:
+        """Whether there is a git program to start."""
+        return self._program is not None
+
+    def run(
+        self,
+        folder: Path,
+        *arguments: str,
+        given: bytes = b"",
+        variables: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Run one git command in ``folder``; ``given`` is its standard input.
+
+        ``variables`` are added to git's environment. Nothing is raised: a program that is missing,
+        fails or takes too long gives an answer that says so.
+        """
+        if self._program is None:
+            return Answer(ok=False, complaint="git is not installed")
+        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+        try:
+            done = subprocess.run(
+                [self._program, "--no-pager", *settings, "-C", str(folder), *arguments],
+                env={**self._environment, **(variables or {})},
+                stdin=None if given else subprocess.DEVNULL,
+                input=given or None,
+                capture_output=True,
+                timeout=self._timeout,
+                check=False,
+                creationflags=_NO_WINDOW,
+            )
+        except subprocess.TimeoutExpired:
+            return Answer(ok=False, complaint=f"git did not answer within {self._timeout:g} s")
+        except (OSError, ValueError) as error:
+            return Answer(ok=False, complaint=f"git cannot be started: {error}")
+        if done.returncode == 0:
+            return Answer(ok=True, output=done.stdout)
+        complaint = _read_complaint(done.stderr) or f"git ended with exit code {done.returncode}"
+        return Answer(ok=False, output=done.stdout, complaint=complaint)
+
+
+def printable(text: str) -> str:
+    """Return text that can stand in a message: control and undecodable characters are escaped."""
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def _find_program(search_path: str) -> str | None:
+    """Return the absolute path of git.
+
+    Relative entries of PATH are passed over: they could find a program in the tree that is read.
+    """
+    places = [place for place in search_path.split(os.pathsep) if Path(place).is_absolute()]
+    found = shutil.which("git", path=os.pathsep.join(places)) if places else None
+    return found if found is not None and Path(found).is_absolute() else None
+
+
+def _clean(environment: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if not name.upper().startswith("GIT_") or name.upper() in _KEPT
+    }
+    return kept | _FIXED
+
+
+def _read_complaint(stderr: bytes) -> str:
+    """Fold git's message and its advice into one line."""
+    text = " ".join(stderr.decode(errors="backslashreplace").split()).removeprefix("fatal: ")
+    return printable(text)[:_LONGEST_COMPLAINT]
