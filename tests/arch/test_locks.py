@@ -1,7 +1,10 @@
 """Two machines get the same versions, wherever each of them fetches packages from."""
 
+import ast
 import re
+import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,17 @@ def group(name: str) -> list[Requirement]:
     for entry in PROJECT["dependency-groups"][name]:
         found += [Requirement(entry)] if isinstance(entry, str) else group(entry["include-group"])
     return found
+
+
+def imported_packages(path: Path) -> set[str]:
+    """Return the top-level package of every import in a module, wherever it stands."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    return {name.partition(".")[0] for name in names}
 
 
 def pins(name: str) -> set[str]:
@@ -70,3 +84,17 @@ def test_locks_meet_the_project(name, extra):
     for wanted in declared + group(extra):
         (pin,) = locked[canonicalize_name(wanted.name)].specifier
         assert wanted.specifier.contains(pin.version), f"{wanted} is locked at {pin.version}"
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_imported():
+    packages = packages_distributions()
+    imported = {
+        canonicalize_name(packages[name][0])
+        for path in (ROOT / "mempal").glob("**/*.py")
+        for name in imported_packages(path) - sys.stdlib_module_names - {"mempal"}
+    }
+    declared = {
+        canonicalize_name(Requirement(text).name) for text in PROJECT["project"]["dependencies"]
+    }
+
+    assert imported == declared
