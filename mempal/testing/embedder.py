@@ -1,8 +1,4 @@
-"""In-memory doubles of the ports, for tests and for trying things out.
-
-Each double passes the same contract suite as the real adapters, so a test that uses one stands on
-the promises of the port. Standard library only.
-"""
+"""An embedder without a model."""
 
 import hashlib
 from collections import Counter
