@@ -99,7 +99,8 @@ def test_each_contract_reports_what_it_forbids(tmp_path):
     )
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for place, statement in PLANTED.values():
-        with (tmp_path / "mempal" / place).open("a", encoding="utf-8") as module:
+        with (tmp_path / "mempal" / place).open("r+", encoding="utf-8") as module:
+            module.seek(0, 2)
             module.write(f"\n\ndef _planted() -> None:\n    {statement}\n")
 
     said = lint_imports(tmp_path)
