@@ -197,7 +197,7 @@ class _Walker:
             for file in self._repositories.excludes_file(repository):
                 try:
                     # A link is fine here: the file is the user's own.
-                    rules = read_rules(file.resolve(strict=True), str(file))
+                    rules = read_rules(file.resolve(strict=True), _show(file, repository))
                 except (OSError, RuntimeError) as error:
                     notices.append(f"the rules in {file} do not hold: {error}")
                 else:
@@ -265,6 +265,13 @@ def _read_named(file: Path) -> tuple[Rule, ...]:
         raise SourceError(
             f"the ignore file {file} cannot be read: {error}", hint="check what --ignore-file names"
         ) from error
+
+
+def _show(file: Path, repository: Repository | None) -> str:
+    """Return how git names a rule file: relative to the working tree if it lies there."""
+    if repository is not None and file.is_relative_to(repository.root):
+        return file.relative_to(repository.root).as_posix()
+    return str(file)
 
 
 def _is_ignored(listing: TreeListing, path: str) -> bool:

@@ -6,10 +6,9 @@ The settings of the person who runs mempal stay in force, so ignore rules are th
 """
 
 import os
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 # Configuration given on the command line outranks what a repository says.
@@ -43,7 +42,6 @@ _FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 _LONGEST_COMPLAINT = 600
 
 
@@ -71,14 +69,13 @@ class Git:
     """
 
     def __init__(self, environment: Mapping[str, str], timeout: float) -> None:
-        self._program = _find_program(environment.get("PATH", os.defpath))
-        self._environment = _clean(environment)
+        self._environment = environment
         self._timeout = timeout
 
-    @property
-    def installed(self) -> bool:
-        """Whether there is a git program to start."""
-        return self._program is not None
+    @cached_property
+    def program(self) -> str | None:
+        """The absolute path of git; ``None`` when it is not installed."""
+        return _find_program(self._environment.get("PATH", os.defpath))
 
     def run(
         self,
@@ -92,19 +89,21 @@ class Git:
         ``variables`` are added to git's environment. Nothing is raised: a program that is missing,
         fails or takes too long gives an answer that says so.
         """
-        if self._program is None:
+        import subprocess  # it costs more than starting git, and most commands ask git nothing
+
+        if self.program is None:
             return Answer(ok=False, complaint="git is not installed")
         settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         try:
             done = subprocess.run(
-                [self._program, "--no-pager", *settings, "-C", str(folder), *arguments],
-                env={**self._environment, **(variables or {})},
+                [self.program, "--no-pager", *settings, "-C", str(folder), *arguments],
+                env={**_clean(self._environment), **(variables or {})},
                 stdin=None if given else subprocess.DEVNULL,
                 input=given or None,
                 capture_output=True,
                 timeout=self._timeout,
                 check=False,
-                creationflags=_NO_WINDOW,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except subprocess.TimeoutExpired:
             return Answer(ok=False, complaint=f"git did not answer within {self._timeout:g} s")
@@ -126,9 +125,12 @@ def _find_program(search_path: str) -> str | None:
 
     Relative entries of PATH are passed over: they could find a program in the tree that is read.
     """
-    places = [place for place in search_path.split(os.pathsep) if Path(place).is_absolute()]
-    found = shutil.which("git", path=os.pathsep.join(places)) if places else None
-    return found if found is not None and Path(found).is_absolute() else None
+    name = "git.exe" if os.name == "nt" else "git"
+    for place in map(Path, search_path.split(os.pathsep)):
+        program = place / name
+        if place.is_absolute() and os.access(program, os.X_OK) and program.is_file():
+            return str(program)
+    return None
 
 
 def _clean(environment: Mapping[str, str]) -> dict[str, str]:

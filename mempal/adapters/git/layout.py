@@ -13,7 +13,6 @@ from mempal.core.files import read_regular
 _LARGEST_FILE = 64 * 1024
 _LARGEST_PACKED_REFS = 64 * 1024 * 1024
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_OBJECT_FORMAT = re.compile(r"^\s*objectformat\s*=\s*\"?(\w+)", re.IGNORECASE | re.MULTILINE)
 # A symbolic reference may point at another one; git follows five.
 _LONGEST_CHAIN = 5
 
@@ -83,7 +82,8 @@ def read_head(git_folder: Path) -> str | None:
 
 def read_object_format(common: Path) -> str:
     """Return ``sha256`` or ``sha1``, as the settings of the repository say."""
-    found = _OBJECT_FORMAT.search(_read(common / "config") or "")
+    settings = _read(common / "config") or ""
+    found = re.search(r"^\s*objectformat\s*=\s*\"?(\w+)", settings, re.IGNORECASE | re.MULTILINE)
     return "sha256" if found and found[1].lower() == "sha256" else "sha1"
 
 

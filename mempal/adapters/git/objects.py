@@ -1,45 +1,25 @@
-"""Reading index, trees and settings without the git program, through GitPython.
+"""Reading trees and settings without the git program, through GitPython.
 
 GitPython is imported in these functions only: its import costs more than ten runs of git. None of
 them goes through ``git.Repo``, which believes ``GIT_*`` variables and calls the program.
 """
 
 import os
-import struct
 import zlib
 from collections.abc import Iterator
 from configparser import Error as ConfigurationError
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from mempal.core.files import read_regular
 
 if TYPE_CHECKING:
     from gitdb.db import GitDB  # type: ignore[import-untyped]
 
-_LARGEST_INDEX = 512 * 1024 * 1024
 _LARGEST_TREE = 64 * 1024 * 1024
 _MOST_ENTRIES = 200_000
 _FOLDER = 0o040000
 _TYPE = 0o170000
 _REGULAR = 0o100000
-
-
-def read_index(git_folder: Path) -> frozenset[str]:
-    """Return the tracked paths, submodules included; empty when the index cannot be read."""
-    try:
-        data = read_regular(git_folder / "index", _LARGEST_INDEX)
-    except OSError:
-        return frozenset()
-    with _quiet_import():
-        from git.index.fun import read_cache
-    try:
-        _, entries, _, _ = read_cache(BytesIO(data))
-    except (ValueError, AssertionError, struct.error):
-        return frozenset()
-    return frozenset(os.fspath(path) for path, _ in entries)
 
 
 def find_path(common: Path, commit: str, blob: str) -> str | None:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mempal.adapters.git import layout, objects
+from mempal.adapters.git import layout
 from mempal.adapters.git.command import Git, printable
+from mempal.adapters.git.index import read_tracked
 from mempal.core.model import Repository, Skip, TreeListing
 
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -50,8 +51,8 @@ class GitRepositories:
         top = layout.find_top(start)
         if top is None:
             return None
-        found = self._ask(top) if self._git.installed else _read_repository(top)
-        if found.notices and self._git.installed:
+        found = self._ask(top) if self._git.program else _read_repository(top)
+        if found.notices and self._git.program:
             self._refused.add(top)
         else:
             self._refused.discard(top)
@@ -95,16 +96,14 @@ class GitRepositories:
         git_folder = layout.find_git_folder(repository.root)
         if git_folder is None or repository.root in self._refused:
             return frozenset()
-        if repository.object_format != "sha1":
-            return frozenset()  # GitPython reads no other index
-        return objects.read_index(git_folder)
+        return read_tracked(git_folder / "index", repository.object_format)
 
     def find_blob(self, repository: Repository, blob: str) -> str | None:
         """Return the first path in the checked-out commit that holds a blob, if one does."""
         commit = repository.commit
         if commit is None or not _OBJECT_ID.fullmatch(blob):
             return None
-        if not self._git.installed:
+        if not self._git.program:
             return self._find_blob_alone(repository.root, commit, blob)
         listing = self._list_commit(repository.root, commit)
         records = [b"\0" + mode + blob.encode() + b"\t" for mode in _FILE_MODES]
@@ -182,13 +181,15 @@ class GitRepositories:
         git_folder = layout.find_git_folder(root)
         if git_folder is None:
             return None
-        return objects.find_path(layout.find_common_folder(git_folder), commit, blob)
+        from mempal.adapters.git.objects import find_path
+
+        return find_path(layout.find_common_folder(git_folder), commit, blob)
 
     def _global_excludes(self) -> Path | None:
         """Return the ignore file that holds for all of the user's trees, there or not."""
         home = self._environment.get("HOME") or self._environment.get("USERPROFILE")
         settings = self._environment.get("XDG_CONFIG_HOME") or (home and f"{home}/.config")
-        if self._git.installed:
+        if self._git.program:
             # Outside of any repository git reads the user's own settings only.
             answer = self._git.run(
                 Path(os.sep),
@@ -204,6 +205,14 @@ class GitRepositories:
         if named:
             return Path(named)
         return Path(settings, "git", "ignore") if settings else None
+
+
+def describe_git() -> str | None:
+    """Return the version and place of the git program; ``None`` when there is none to start."""
+    git = Git(os.environ, _TIMEOUT)
+    answer = git.run(Path(os.sep), "version")
+    version = answer.output.decode(errors="backslashreplace").strip()
+    return f"{version} ({git.program})" if answer.ok else None
 
 
 def _read_repository(top: Path) -> Repository:
@@ -266,5 +275,9 @@ def _read_excludes_setting(home: str | None, settings: str | None) -> str:
     files += [Path(settings, "git", "config")] if settings else []
     files += [Path(home, ".gitconfig")] if home else []
     there = [file for file in files if layout.is_file(file)]
-    named = objects.read_excludes_setting(there) if there else None
+    if not there:
+        return ""
+    from mempal.adapters.git.objects import read_excludes_setting
+
+    named = read_excludes_setting(there)
     return str(Path(named).expanduser()) if named else ""
