@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mempal.adapters.sqlite.schema import MIGRATIONS, SCHEMA_VERSION
+from mempal.adapters.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
 from mempal.core.errors import BusyError, DamagedError, PalaceError, SchemaError
 
 # How long a write waits for another process's transaction before it gives up.
@@ -63,18 +63,14 @@ def open_reading(path: Path) -> sqlite3.Connection:
     if path.stat().st_size == 0:
         raise DamagedError(f"{path} is empty (0 bytes)", hint=_RESTORE)
     with translate_errors(path):
-        connection = _connect(f"{path.as_uri()}?mode=ro")
         try:
-            version = _read_version(connection)
+            connection, version = _connect_checked(path, "mode=ro")
         except sqlite3.OperationalError:
             # In a folder that cannot be written SQLite cannot make the files that WAL readers
             # share; nobody can be writing there either, so the file may be read as it lies.
-            connection.close()
             if os.access(path.parent, os.W_OK):
                 raise
-            connection = _connect(f"{path.as_uri()}?mode=ro&immutable=1")
-            version = _read_version(connection)
-    _refuse_newer(path, version)
+            connection, version = _connect_checked(path, "mode=ro&immutable=1")
     if version < SCHEMA_VERSION:
         connection.close()
         open_writing(path).close()
@@ -100,14 +96,32 @@ def open_writing(path: Path) -> sqlite3.Connection:
             f"{path} cannot be written ({error.strerror})", hint="check the folder's permissions"
         ) from error
     with translate_errors(path):
-        connection = _connect(f"{path.as_uri()}?mode=rw")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        version = _read_version(connection)
-        _refuse_newer(path, version)
-        if version < SCHEMA_VERSION:
-            _migrate(connection)
+        connection, version = _connect_checked(path, "mode=rw")
+        with _closed_on_error(connection):
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if version < SCHEMA_VERSION:
+                _migrate(connection)
     return connection
+
+
+def _connect_checked(path: Path, options: str) -> tuple[sqlite3.Connection, int]:
+    """Connect, and refuse what is no palace before anything in it is changed."""
+    connection = _connect(f"{path.as_uri()}?{options}")
+    with _closed_on_error(connection):
+        version = _read_version(connection)
+        _refuse_foreign(connection, path, version)
+        _refuse_newer(path, version)
+    return connection, version
+
+
+@contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _connect(uri: str) -> sqlite3.Connection:
@@ -120,6 +134,18 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 def _read_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _refuse_foreign(connection: sqlite3.Connection, path: Path, version: int) -> None:
+    owner = connection.execute("PRAGMA application_id").fetchone()[0]
+    if owner == APPLICATION_ID:
+        return
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if owner or version or tables:
+        raise DamagedError(
+            f"{path} is the database of another program, or of another kind of mempal",
+            hint="move it away, or choose another folder with MEMPAL_HOME",
+        )
 
 
 def _refuse_newer(path: Path, version: int) -> None:

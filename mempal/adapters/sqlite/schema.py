@@ -4,13 +4,21 @@ Each step runs in one transaction together with its version number, so a failed 
 old version whole.
 """
 
+from mempal.core.words import ANALYZER_VERSION
+
 SCHEMA_VERSION = 1
+
+# Tells our databases from all others; "mpal" in ASCII. Other programs keep a palace.db with a
+# schema version of their own, which must not be taken for one of ours.
+APPLICATION_ID = 0x6D70616C
 
 # Weight of each column of the word index: a word in a path or in a name being defined says more
 # than the same word in running text (measured in the benchmark notes).
 WORD_COLUMNS = {"content": 1.0, "path": 3.0, "symbols": 2.0, "parts": 1.0}
 
-_FIRST = """
+_FIRST = f"""
+PRAGMA application_id = {APPLICATION_ID};
+
 CREATE TABLE meta (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -92,7 +100,7 @@ CREATE VIRTUAL TABLE words USING fts5 (
     content = '', tokenize = 'porter unicode61 remove_diacritics 2'
 );
 
-INSERT INTO meta (key, value) VALUES ('revision', '0');
+INSERT INTO meta (key, value) VALUES ('revision', '0'), ('analyzer', '{ANALYZER_VERSION}');
 """
 
 MIGRATIONS = (_FIRST,)

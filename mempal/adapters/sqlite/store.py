@@ -33,7 +33,7 @@ from mempal.adapters.sqlite.writing import (
     record_revision,
     write_source,
 )
-from mempal.core.errors import EmbedderMismatchError
+from mempal.core.errors import EmbedderMismatchError, MempalError
 from mempal.core.ids import hash_content
 from mempal.core.model import (
     Addition,
@@ -50,6 +50,7 @@ from mempal.core.model import (
     WordMatch,
 )
 from mempal.core.vector import dimensions
+from mempal.core.words import ANALYZER_VERSION
 
 # Below the number of parameters that the oldest supported SQLite takes in one statement.
 _BATCH = 500
@@ -98,11 +99,24 @@ class SqliteStore:
         self.path = path
         self.writable = writable
         self._connection = open_writing(path) if writable else open_reading(path)
+        if writable:
+            self._follow_rules()
 
     @contextmanager
     def _change(self) -> Iterator[sqlite3.Connection]:
         with transaction(self._connection):
             yield self._connection
+
+    def _follow_rules(self) -> None:
+        # Words that were derived by other rules could neither be found nor taken out again.
+        try:
+            with translate_errors(self.path):
+                current = self._meta("analyzer") == str(ANALYZER_VERSION)
+            if not current:
+                self.rebuild_words()
+        except MempalError:
+            self.close()
+            raise
 
     # --- state ---------------------------------------------------------------------------------
 
@@ -373,6 +387,9 @@ class SqliteStore:
             for key, content, path, symbols in rows:
                 words.add_words(connection, key, content, decode_path(path), symbols)
                 count += 1
+            connection.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('analyzer', ?)", (str(ANALYZER_VERSION),)
+            )
             return count
 
     # --- vectors -------------------------------------------------------------------------------
