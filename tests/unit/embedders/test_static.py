@@ -119,6 +119,12 @@ def cut(name: str) -> Callable[[Path], None]:
     return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-1]) and None
 
 
+def spoil(name: str) -> Callable[[Path], None]:
+    return lambda folder: (
+        (folder / name).write_bytes(b"?" + (folder / name).read_bytes()[1:]) and None
+    )
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -129,6 +135,7 @@ def cut(name: str) -> Callable[[Path], None]:
         write("table.npy", b"\x93NUMPY"),
         write("table.npy", b"version https://git-lfs.github.com/spec/v1\n" * 9),
         cut("table.npy"),
+        spoil("table.npy"),
         write("words.txt", b"north\nsouth\n"),
         write("words.txt", b"\xff\n\n\n\n"),
         write(static.MANIFEST_NAME, b"{}"),
