@@ -25,8 +25,16 @@ def encode_path(path: str) -> str | bytes:
     try:
         path.encode()
     except UnicodeEncodeError:
-        return os.fsencode(path)
+        try:
+            return os.fsencode(path)
+        except UnicodeEncodeError:  # no file can have this name
+            return path.encode("utf-8", "surrogatepass")
     return path
+
+
+def encode_name(name: str | None) -> str | bytes | None:
+    """Return a name to compare columns with; one that is not valid Unicode equals none of them."""
+    return None if name is None else encode_path(name)
 
 
 def decode_path(value: str | bytes) -> str:
@@ -101,10 +109,10 @@ def scope_clause(scope: Scope) -> tuple[str, list[object]]:
     parameters: list[object] = []
     if scope.wing is not None:
         conditions.append("d.wing = ?")
-        parameters.append(scope.wing)
+        parameters.append(encode_name(scope.wing))
     if scope.room is not None:
         conditions.append("d.room = ?")
-        parameters.append(scope.room)
+        parameters.append(encode_name(scope.room))
     if scope.as_of is not None:
         conditions.append(
             "d.added_at <= ? AND (d.superseded_at IS NULL OR d.superseded_at > ?) AND NOT EXISTS "

@@ -20,6 +20,7 @@ from mempal.adapters.sqlite.rows import (
     DRAWER_TABLES,
     SOURCE_COLUMNS,
     decode_path,
+    encode_name,
     encode_path,
     read_drawer,
     read_source,
@@ -153,7 +154,7 @@ class SqliteStore:
         rows = self._connection.execute(
             f"SELECT {SOURCE_COLUMNS} FROM sources AS s"
             " LEFT JOIN readings AS r ON r.id = s.reading_id WHERE s.wing = ? AND s.root = ?",
-            (wing, encode_path(root)),
+            (encode_name(wing), encode_path(root)),
         )
         found = map(read_source, rows)
         return {source.path: source for source in found}
@@ -164,7 +165,7 @@ class SqliteStore:
         rows = self._connection.execute(
             "SELECT DISTINCT wing, root FROM sources"
             " WHERE kind = 'file' AND (?1 IS NULL OR wing = ?1)",
-            (wing,),
+            (encode_name(wing),),
         )
         return sorted((name, decode_path(root)) for name, root in rows)
 
@@ -286,11 +287,9 @@ class SqliteStore:
     @_guarded
     def resolve(self, drawer_id: str) -> list[Drawer]:
         """Return the drawers whose id is, or begins with, ``drawer_id``."""
-        exact = self._drawers("d.id = ?", (drawer_id,))
-        if exact:
-            return exact
-        return self._drawers(
-            f"substr(d.id, 1, length(?1)) = ?1 ORDER BY d.id LIMIT {_RESOLVE_LIMIT}", (drawer_id,)
+        name = (encode_name(drawer_id),)
+        return self._drawers("d.id = ?", name) or self._drawers(
+            f"substr(d.id, 1, length(?1)) = ?1 ORDER BY d.id LIMIT {_RESOLVE_LIMIT}", name
         )
 
     @_guarded
@@ -299,7 +298,7 @@ class SqliteStore:
         return self._drawers(
             "s.wing = ? AND s.root = ? AND s.path = ? AND d.superseded_at IS NULL"
             " AND d.deleted_at IS NULL ORDER BY d.chunk_index, d.key",
-            (wing, encode_path(root), encode_path(path)),
+            (encode_name(wing), encode_path(root), encode_path(path)),
         )
 
     @_guarded
@@ -307,7 +306,7 @@ class SqliteStore:
         """Return the paths in one tree whose files had this content when they were last read."""
         rows = self._connection.execute(
             "SELECT path FROM sources WHERE wing = ? AND root = ? AND content_sha256 = ?",
-            (wing, encode_path(root), content_sha256),
+            (encode_name(wing), encode_path(root), content_sha256),
         )
         return sorted(decode_path(path) for (path,) in rows)
 
@@ -344,7 +343,7 @@ class SqliteStore:
             "  FROM drawers WHERE superseded_at IS NULL AND deleted_at IS NULL"
             "  AND (?1 IS NULL OR wing = ?1))"
             " WHERE place = 1 ORDER BY importance DESC, added_at DESC, key DESC LIMIT ?2",
-            (wing, limit),
+            (encode_name(wing), limit),
         )
         return self.get([int(key) for (key,) in rows])
 
@@ -415,14 +414,17 @@ class SqliteStore:
 
     def entries_since(self, revision: int) -> Iterator[IndexEntry]:
         """Yield an index entry for every drawer changed after ``revision``, by key."""
-        # The plus sign keeps SQLite from sorting a whole palace when everything is asked for.
-        condition = "+d.revision > ?" if revision == 0 else "d.revision > ?"
+        # The plus sign keeps SQLite from what would cost most: from sorting a whole palace when
+        # everything is asked for, and else from walking through it for the few that changed.
+        condition, order = (
+            ("+d.revision > ?", "d.key") if revision == 0 else ("d.revision > ?", "+d.key")
+        )
         with translate_errors(self.path):
             rows = self._connection.execute(
                 "SELECT d.key, CASE WHEN d.deleted_at IS NULL THEN v.embedding END,"
                 " d.wing, d.room, d.superseded_at IS NULL AND d.deleted_at IS NULL"
                 " FROM drawers AS d LEFT JOIN vectors AS v ON v.key = d.key"
-                f" WHERE {condition} ORDER BY d.key",
+                f" WHERE {condition} ORDER BY {order}",
                 (revision,),
             )
             for key, vector, wing, room, current in rows:
