@@ -15,6 +15,7 @@ from itertools import chain
 
 LONGEST_WORD = 100
 _CONTINUED = "##"
+_BEGINNING = 2
 # How much is remembered before starting afresh: about 15 MB of words, 1 MB of characters.
 _WORDS_KEPT = 65_536
 _CHARACTERS_KEPT = 8_192
@@ -57,6 +58,14 @@ class _Words(dict[str, tuple[int, ...]]):
     def __init__(self, vocabulary: dict[str, int]) -> None:
         super().__init__()
         self._vocabulary = vocabulary
+        # Length of the longest piece for each way a piece begins: without it a word of random
+        # letters, such as a hash, costs a look-up for every pair of its letters.
+        self._reach: dict[str, int] = {}
+        for token in vocabulary:
+            prefix = _CONTINUED if token.startswith(_CONTINUED) else ""
+            beginning = token[: len(prefix) + _BEGINNING]
+            length = len(token) - len(prefix)
+            self._reach[beginning] = max(length, self._reach.get(beginning, 0))
 
     def __missing__(self, word: str) -> tuple[int, ...]:
         if len(word) > LONGEST_WORD:
@@ -70,7 +79,8 @@ class _Words(dict[str, tuple[int, ...]]):
         ids = []
         start, prefix = 0, ""
         while start < len(word):
-            for end in range(len(word), start, -1):
+            reach = self._reach.get(prefix + word[start : start + _BEGINNING], 1)
+            for end in range(min(start + reach, len(word)), start, -1):
                 found = self._vocabulary.get(prefix + word[start:end])
                 if found is not None:
                     break
