@@ -52,13 +52,14 @@ class Matcher(StrEnum):
 class Span:
     """A range of a source.
 
-    1-based inclusive lines, 0-based half-open bytes of the file as it lies on disk.
+    1-based inclusive lines, 0-based half-open bytes of the file as it lies on disk; the bytes are
+    unknown in encodings with hidden states.
     """
 
     line_start: int
     line_end: int
-    byte_start: int
-    byte_end: int
+    byte_start: int | None = None
+    byte_end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

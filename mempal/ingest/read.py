@@ -34,7 +34,7 @@ def read_text(data: bytes) -> str | None:
         decoded = decode(data)
     except UndecodableError:
         return None
-    return fold(_without_classic(decoded.text))
+    return fold(decoded.text, classic=decoded.classic)
 
 
 def read_chunks(path: str, data: bytes) -> Reading:
@@ -50,28 +50,26 @@ def read_chunks(path: str, data: bytes) -> Reading:
     try:
         decoded = decode(data)
     except UndecodableError as error:
-        return Reading(skip=error.message)
+        return Reading(skip=error.reason)
     chunks = tuple(_cut(path, decoded))
     if not chunks:
         return Reading(encoding=decoded.encoding, skip="blank")
     return Reading(chunks, decoded.encoding, warning=_warn(path, decoded))
 
 
-def _without_classic(text: str) -> str:
-    # A lone carriage return ends a line only in files that know no other line end.
-    return text.replace("\r", "\n") if "\n" not in text else text
-
-
 def _cut(path: str, decoded: Decoded) -> list[Chunk]:
-    text = _without_classic(decoded.text)
+    # Cutting needs one mark for line ends; replacing it keeps every offset.
+    text = decoded.text.replace("\r", "\n") if decoded.classic else decoded.text
     pieces = cut_text(text, path, CHUNK_LIMIT)
     chunks = []
     offset = decoded.bom_bytes
     for piece, (first, last) in zip(pieces, line_numbers(text, pieces), strict=True):
-        size = measure_bytes(decoded.text[piece.start : piece.end], decoded.encoding)
-        content = fold(text[piece.start : piece.end])
-        chunks.append(Chunk(content, Span(first, last, offset, offset + size), piece.symbols))
-        offset += size
+        span = Span(first, last)
+        if decoded.exact:
+            size = measure_bytes(decoded.text[piece.start : piece.end], decoded.encoding)
+            span = Span(first, last, offset, offset + size)
+            offset += size
+        chunks.append(Chunk(fold(text[piece.start : piece.end]), span, piece.symbols))
     return chunks
 
 

@@ -10,19 +10,21 @@ from collections.abc import Iterator, Sequence
 from mempal.adapters.sqlite.rows import scope_clause
 from mempal.adapters.sqlite.schema import WORD_COLUMNS
 from mempal.core.model import Scope, Term, WordMatch
-from mempal.core.words import derive_parts
+from mempal.core.words import derive_parts, find_words
 
 _WEIGHTS = ", ".join(str(weight) for weight in WORD_COLUMNS.values())
 
 
-def _clean(text: str) -> str:
-    # FTS5 reads text up to the first NUL, and takes no half of a surrogate pair.
-    return text.replace("\x00", " ").encode("utf-8", "replace").decode()
+def _join_words(text: str) -> str:
+    # FTS5 gets words only, and so the same ones in a text and in a question. By itself it reads up
+    # to the first NUL, takes no half of a surrogate pair, and counts what is younger than its
+    # tables of Unicode (emoji, marks of direction) as letters of the word beside it.
+    return " ".join(find_words(text))
 
 
 def _columns(content: str, path: str, symbols: str) -> tuple[str, ...]:
-    cleaned = _clean(content), _clean(path), _clean(symbols)
-    return (*cleaned, derive_parts(" ".join(cleaned)))
+    columns = _join_words(content), _join_words(path), _join_words(symbols)
+    return (*columns, derive_parts(" ".join(columns)))
 
 
 def add_words(
@@ -52,7 +54,7 @@ def clear_words(connection: sqlite3.Connection) -> None:
 
 
 def _quote(term: Term) -> str:
-    phrase = _clean(" ".join(term.tokens)).replace('"', '""')
+    phrase = _join_words(" ".join(term.tokens))
     return f'"{phrase}"*' if term.prefix else f'"{phrase}"'
 
 
