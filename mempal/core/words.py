@@ -4,9 +4,13 @@ The word index folds case, accents and English endings by itself and takes ``_``
 borders. What it cannot do is done here: parts of joined identifiers (``parseConfig`` is also
 ``parse`` and ``config``) and pairs of characters for scripts written without spaces (``決定採用``
 is also ``決定``, ``定採`` and ``採用``), so that a word of two characters is found anywhere.
+
+Composed and decomposed spellings of one letter are the same here: words are read from text in
+normalisation form C.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 
 # Version of the rules; the word index is rebuilt when a palace was written with another one.
@@ -40,8 +44,11 @@ STOP_WORDS = frozenset(
 
 
 def find_words(text: str) -> list[str]:
-    """Return the words of a text as written, in order; ``_`` and punctuation are borders."""
-    return _WORD.findall(text)
+    """Return the words of a text as written, in order.
+
+    ``_``, punctuation, symbols and half a surrogate pair are borders.
+    """
+    return _WORD.findall(unicodedata.normalize("NFC", text))
 
 
 def split_identifier(word: str) -> list[str]:
@@ -80,4 +87,4 @@ def _analyze(text: str) -> Iterator[str]:
 
 def derive_parts(text: str) -> str:
     """Return the extra words that make the parts of a text findable, blank-separated."""
-    return " ".join(_analyze(text))
+    return " ".join(_analyze(unicodedata.normalize("NFC", text)))

@@ -31,10 +31,9 @@ from mempal.core.words import derive_parts, find_words
 
 
 def _fold_words(text: str) -> tuple[str, ...]:
-    # As the word index reads text: half a surrogate pair and NUL end a word, accents do not count.
-    whole = text.replace("\0", " ").encode("utf-8", "replace").decode()
-    bare = "".join(c for c in unicodedata.normalize("NFD", whole) if not "\u0300" <= c <= "\u036f")
-    return tuple(find_words(unicodedata.normalize("NFC", bare).lower()))
+    # As the word index reads text: accents do not count.
+    split = unicodedata.normalize("NFD", text)
+    return tuple(find_words("".join(c for c in split if not "\u0300" <= c <= "\u036f").lower()))
 
 
 @dataclass(slots=True, eq=False)

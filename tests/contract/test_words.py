@@ -29,10 +29,13 @@ def library(store: Store) -> Store:
     for path, contents in LIBRARY.items():
         put(store, source(path), *contents)
     put(store, source("code.py"), chunk("pass", symbols="RetryPolicy open_socket"))
+    put(
+        store,
+        source("odder.md"),
+        "nai\u0308ve \u1112\u1161\u11ab\u1100\u1173\u11af \U0001f916robot\U0001f9ea"
+        " \u2066isolated\u2069 \ue0a0private \u20bfbitcoin",
+    )
     return store
-
-
-KEYS = {"fruit": (1, 2, 3), "config": 4, "cjk": 5, "odd": 6, "symbols": 7}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +70,16 @@ KEYS = {"fruit": (1, 2, 3), "config": 4, "cjk": 5, "odd": 6, "symbols": 7}
         (("resume",), {5}),
         (("quartz",), {6}),
         (("umn",), {6}),
+        (("naive",), {8}),
+        (("nai\u0308ve",), {8}),
+        (("na\u00efve",), {8}),
+        (("\u1112\u1161\u11ab\u1100\u1173\u11af",), {8}),
+        (("\ud55c\uae00",), {8}),
+        (("robot",), {8}),
+        (("isolated",), {8}),
+        (("private",), {8}),
+        (("bitcoin",), {8}),
+        (("robot", "isolated"), {8}),
     ],
 )
 def test_a_term_is_found_where_it_stands(library, tokens, expected):
@@ -113,7 +126,7 @@ def test_the_last_word_may_be_a_beginning(library, tokens, expected):
 @pytest.mark.parametrize("prefix", [False, True])
 def test_operators_in_a_term_are_inert(library, token, plain, prefix):
     assert found(library, token, prefix=prefix) == found(library, *plain, prefix=prefix)
-    assert library.count_drawers() == 7
+    assert library.count_drawers() == 8
 
 
 @pytest.mark.parametrize("token", ["", " ", '"', "*", ")", "((", "-", "\0", "\ud800", "...", "_"])
@@ -188,6 +201,6 @@ def test_words_are_asked_for_within_a_scope(store):
 
 def test_words_can_be_read_again(library):
     before = {token: found(library, token) for token in ("kiwi", "retry", "採用", "py", "umn")}
-    assert library.rebuild_words() == 7
+    assert library.rebuild_words() == 8
     assert {token: found(library, token) for token in before} == before
     assert library.problems() == []
