@@ -3,13 +3,18 @@
 Identity, then the drawers that matter most, within a budget.
 """
 
+from collections.abc import Iterator
+
 from mempal.core.clock import format_instant
-from mempal.core.model import Drawer
+from mempal.core.model import Drawer, SourceClass
 from mempal.core.ports import Store
 from mempal.core.recall import estimate_tokens, strip_controls, wrap_recalled
 from mempal.core.reports import WakeUp, WakeUpItem
 
-_CONSIDERED = 40
+_CONSIDERED = 200
+# Where a tree says what it is; the first drawer of the first that is there speaks for it.
+_OVERVIEWS = ("README.md", "README.rst", "README.txt", "README", "AGENTS.md", "CLAUDE.md")
+_MOST_OVERVIEWS = 3
 # A drawer whose text would leave less than this of the budget to others is cut at a line end.
 _LONGEST_SHARE = 0.4
 
@@ -29,7 +34,7 @@ def wake_up(store: Store, wing: str | None, identity: str, max_tokens: int) -> W
         parts.append(f"## Identity\n\n{strip_controls(identity).strip()}")
     budget = max_tokens - estimate_tokens("\n\n".join(parts)) - estimate_tokens(wrap_recalled([]))
     chosen: list[tuple[Drawer, str, str]] = []
-    for drawer in store.recent(wing, _CONSIDERED):
+    for drawer in _rank(store, wing):
         label = _label(drawer)
         text = _cut(drawer.content, min(budget, int(max_tokens * _LONGEST_SHARE)))
         cost = estimate_tokens(label) + estimate_tokens(text) + 2
@@ -43,6 +48,24 @@ def wake_up(store: Store, wing: str | None, identity: str, max_tokens: int) -> W
     items = tuple(WakeUpItem(drawer.id, drawer.source_file) for drawer, _, _ in chosen)
     hint = "" if chosen else "nothing is remembered here yet; `mempal mine` stores a repository"
     return WakeUp(wing, text, estimate_tokens(text), items, hint)
+
+
+def _rank(store: Store, wing: str | None) -> list[Drawer]:
+    """Return what is worth telling: important things, notes, what each tree is, what is new."""
+    recent = store.recent(wing, _CONSIDERED)
+    told = [d for d in recent if d.importance or d.source_class is not SourceClass.FILE]
+    overviews = list(_find_overviews(store, wing))
+    ranked = {drawer.key: drawer for drawer in (*told, *overviews, *recent)}
+    return list(ranked.values())
+
+
+def _find_overviews(store: Store, wing: str | None) -> Iterator[Drawer]:
+    for owner, root in store.roots(wing)[:_MOST_OVERVIEWS]:
+        for name in _OVERVIEWS:
+            drawers = store.drawers_of(owner, root, name)
+            if drawers:
+                yield drawers[0]
+                break
 
 
 def _label(drawer: Drawer) -> str:
