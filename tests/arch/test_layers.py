@@ -19,6 +19,7 @@ PYTHON = sorted(
     path
     for part in ("mempal", "tests", "tools", "benchmarks")
     for path in ROOT.glob(f"{part}/**/*.py")
+    if "data" not in path.parts
 )
 BANNED_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 UNFINISHED = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
