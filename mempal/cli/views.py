@@ -78,13 +78,11 @@ def show_addition(addition: Addition) -> Iterator[Block]:
 
 def show_status(status: Status) -> Iterator[Block]:
     """Show sizes, versions and rooms of a palace."""
-    rows = [("palace", status.home), ("mempal", status.version), ("embedder", status.embedder)]
+    rows = [("palace", status.home), ("mempal", status.version), ("embedder", _embedder(status))]
     store, index = status.store, status.index
     if store is None:
         yield Table((), tuple(rows))
         return
-    if store.embedder and store.embedder != status.embedder:
-        rows.append(("stored with", store.embedder))
     rows += [
         ("drawers", f"{store.drawers} ({store.superseded} superseded, {store.deleted} deleted)"),
         ("sources", f"{store.sources} ({store.skipped_sources} skipped)"),
@@ -212,6 +210,14 @@ def _state_facts(drawer: Drawer, citation: Citation) -> Iterator[str]:
         yield str(citation.verdict)
     if drawer.superseded_at is not None:
         yield f"superseded {_format_day(format_instant(drawer.superseded_at))}"
+
+
+def _embedder(status: Status) -> str:
+    """Return the embedder that is bound to the palace, and the configured one where they differ."""
+    stored = status.store.embedder if status.store else None
+    if stored is None:
+        return status.embedder
+    return stored if stored.startswith(status.embedder) else f"{stored} ({status.embedder} is set)"
 
 
 def _show_skips(skips: tuple[Skip, ...]) -> Iterator[Block]:

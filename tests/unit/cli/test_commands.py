@@ -593,15 +593,14 @@ class TestStatus:
             "hint": "",
         }
         assert run("status").out == (
-            "palace       /home/p\n"
-            "mempal       0.1.0\n"
-            "embedder     hash\n"
-            "stored with  static-1\n"
-            "drawers      8 (2 superseded, 1 deleted)\n"
-            "sources      4 (1 skipped)\n"
-            "size         1.2 MB for 999 B of text\n"
-            "schema       version 3, revision 9\n"
-            "index        exact, not loaded, 7 pending\n"
+            "palace    /home/p\n"
+            "mempal    0.1.0\n"
+            "embedder  static-1 (hash is set)\n"
+            "drawers   8 (2 superseded, 1 deleted)\n"
+            "sources   4 (1 skipped)\n"
+            "size      1.2 MB for 999 B of text\n"
+            "schema    version 3, revision 9\n"
+            "index     exact, not loaded, 7 pending\n"
             "\n"
             "wing  room     drawers  sources  last added\n"
             "shop  billing        8        4  -\n"
