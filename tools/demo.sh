@@ -25,8 +25,8 @@ show() {
 }
 
 show mine .
-show search 'how is a file with an unknown encoding read' -n 3
-show search find_git_root -n 3
-show search 'what happens when another process is writing' -n 3
+show search 'where are vectors packed into bytes' -n 2
+show search find_git_root -n 2
+show search 'why is a changed file not embedded again' -n 2
 
 printf '\nThe palace of this demonstration is gone. To keep one: %s mine PATH\n' "$mempal"
