@@ -146,6 +146,9 @@ class FakePalace:
     def default_wing(self, path: Path) -> str:
         return self.config.text("wing") or path.name
 
+    def has_wing(self, wing: str) -> bool:
+        return any(room.wing == wing for room in self.answers["rooms"].rooms)
+
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         if verb not in self.answers:
             raise AttributeError(verb)
