@@ -104,7 +104,7 @@ def measure(drawers: int, mempal: list[str], bare: float) -> dict[str, float]:
         searches = [median([*mempal, "search", q, "--json"], home, 3) for q in QUESTIONS]
         status = json.loads(run([*mempal, "status", "--json"], home).stdout)
         palace = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
-        text = status["store"]["text_bytes"]
+        text = status["text_bytes"]
         search = statistics.median(one.cpu for one in searches)
         return {
             "files": files,

@@ -225,6 +225,13 @@ class Palace:
                 raise UsageError(f"{drawer_id!r} names several drawers: {names}")
             return Shown(found[0], self._citer(store).cite(found[0]))
 
+    def has_wing(self, wing: str) -> bool:
+        """Return whether a wing holds anything."""
+        if not self.exists():
+            return False
+        with self._open(writable=False) as store:
+            return store.has_wing(wing)
+
     def rooms(self, wing: str | None = None) -> RoomList:
         """Return the size of every room, of one wing or of all."""
         if not self.exists():

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mempal.core.config import Config, load_config
+from mempal.core.config import FILE_NAME, Config, load_config, parse_value
 from mempal.core.outfit import Outfit
 from mempal.palace import Palace
 
@@ -40,6 +40,20 @@ def open_palace(home: Path, *, config: Config | None = None) -> Palace:
         describe_git=describe_git,
     )
     return Palace(settings, outfit)
+
+
+def change_setting(home: Path, key: str, text: str) -> str | int | float | bool:
+    """Change one key of a palace's configuration in place and return its new value.
+
+    Raises:
+        UsageError: There is no such key.
+        ConfigError: It does not take this value, or the file cannot be changed.
+    """
+    from mempal.adapters.settings import set_value
+
+    value = parse_value(key, text)
+    set_value(home / FILE_NAME, key, value)
+    return value
 
 
 def _open_store(database: Path, writable: bool) -> "Store":

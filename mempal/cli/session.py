@@ -66,7 +66,7 @@ def choose_wing(palace: "Palace", wing: str | None, *, everywhere: bool) -> Wing
         project = palace.default_wing(Path.cwd())
     except FileNotFoundError:  # the current folder was deleted
         return WingChoice(None, "none")
-    if any(room.wing == project for room in palace.rooms().rooms):
+    if palace.has_wing(project):
         return WingChoice(project, "project")
     return WingChoice(None, "none")
 

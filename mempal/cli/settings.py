@@ -15,7 +15,6 @@ from mempal.core.config import (
     find_home,
     find_key,
     load_config,
-    parse_value,
 )
 
 KeyArgument = Annotated[str, typer.Argument(metavar="KEY", help="Key; `config list` names all.")]
@@ -49,11 +48,11 @@ def set_(
     key: KeyArgument, value: ValueArgument, as_json: JsonOption = False, home: HomeOption = None
 ) -> None:
     """Change one setting in place; comments and order of the file stay."""
-    from mempal.adapters.settings import set_value
+    from mempal import wiring
 
-    path = find_home(home) / FILE_NAME
-    parsed = parse_value(key, value)
-    set_value(path, key, parsed)
+    folder = find_home(home)
+    path = folder / FILE_NAME
+    parsed = wiring.change_setting(folder, key, value)
     render.answer(
         parsed,
         as_json=as_json,

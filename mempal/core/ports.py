@@ -301,6 +301,10 @@ class Store(Protocol):
         """Rebuild the word index from the stored text; return the number of drawers indexed."""
         ...
 
+    def has_wing(self, wing: str) -> bool:
+        """Return whether a wing holds a current drawer; cheap in a palace of any size."""
+        ...
+
     def rooms(self) -> tuple[RoomCount, ...]:
         """Return the size of every room with a current drawer, by wing and room."""
         ...

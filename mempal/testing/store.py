@@ -312,6 +312,10 @@ class MemoryStore:
             held.read_words()
         return len(self._held)
 
+    def has_wing(self, wing: str) -> bool:
+        """Return whether a wing holds a current drawer."""
+        return any(held.current and held.drawer.wing == wing for held in self._held.values())
+
     def rooms(self) -> tuple[RoomCount, ...]:
         """Return the size of every room with a current drawer, by wing and room."""
         rooms: dict[tuple[str, str], list[Drawer]] = defaultdict(list)

@@ -467,6 +467,16 @@ class SqliteStore:
     # --- state of the whole --------------------------------------------------------------------
 
     @_guarded
+    def has_wing(self, wing: str) -> bool:
+        """Return whether a wing holds a current drawer."""
+        row = self._connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM drawers WHERE wing = ?"
+            " AND superseded_at IS NULL AND deleted_at IS NULL)",
+            (wing,),
+        ).fetchone()
+        return bool(row[0])
+
+    @_guarded
     def rooms(self) -> tuple[RoomCount, ...]:
         """Return the size of every room, by wing and room."""
         return count_rooms(self._connection)
