@@ -90,7 +90,8 @@ class ExactIndex:
         """
         if not self._looked:
             self._look()
-        if self._table and not self._delta and self._table.layout.position == position:
+        unchanged = not self._emptied and not self._delta
+        if unchanged and self._table and self._table.layout.position == position:
             return
         if not self._emptied and self._read_signature() != self._signature:
             raise BusyError(
@@ -289,11 +290,14 @@ def _renumber(
 
 def _search_sample(rows: Rows) -> Iterator[bool]:
     """Yield for a sample of rows, spread evenly, whether a search for their vector finds them."""
+    import numpy as np
+
     count = len(rows.keys)
     for place in range(0, count, -(-count // _SAMPLE) or 1):
         vector = rows.scales[place : place + 1].tobytes() + rows.codes[place].tobytes()
-        own = similarity(vector, vector)
+        length = float(np.linalg.norm(rows.codes[place].astype(np.float64) * rows.scales[place]))
         found = find_best(rows, vector, 10, None)
         # Equal vectors may fill the list before this one; then the last is as near as this one.
         listed = any(neighbor.key == int(rows.keys[place]) for neighbor in found)
-        yield abs(own - 1) < _UNIT_TOLERANCE and (listed or found[-1].similarity >= own)
+        near = found[-1].similarity >= similarity(vector, vector)
+        yield abs(length - 1) < _UNIT_TOLERANCE and (listed or near)
