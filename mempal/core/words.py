@@ -53,10 +53,19 @@ def find_words(text: str) -> list[str]:
 
 def split_identifier(word: str) -> list[str]:
     """Split a joined identifier at its humps and digits; empty when there is nothing to split."""
-    if not _JOINED.search(word):
+    outline = word if word.isascii() else _outline(word)
+    if not _JOINED.search(outline):
         return []
-    parts = _HUMP.findall(word)
+    if outline is word:
+        parts = _HUMP.findall(word)
+    else:
+        parts = [word[hump.start() : hump.end()] for hump in _HUMP.finditer(outline)]
     return parts if len(parts) > 1 else []
+
+
+def _outline(word: str) -> str:
+    """Return a word with every cased letter of whatever script as a Latin one of the same case."""
+    return "".join("A" if c.isupper() else "a" if c.islower() else c for c in word)
 
 
 def split_scripts(word: str) -> list[str]:
