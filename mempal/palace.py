@@ -266,9 +266,10 @@ class Palace:
         """Prove from disk that everything of every mined tree is stored, skipped or excluded.
 
         Raises:
-            NotFoundError: There is no palace, or no such wing.
+            NotFoundError: There is no such wing.
         """
-        self._require()
+        if not self.exists():
+            return AuditReport((), self._no_palace())
         with self._open(writable=False) as store:
             if wing is not None and not store.roots(wing):
                 raise NotFoundError(

@@ -1,1 +1,4 @@
-"""Implementations of the ports; each module knows the core and one heavy package, and none knows another."""
+"""Implementations of the ports.
+
+Each module knows the core and one heavy package, and none knows another.
+"""

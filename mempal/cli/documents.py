@@ -132,7 +132,11 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Document:
 
 def describe_audit(report: AuditReport) -> Document:
     """Return the document of ``audit``."""
-    return {"complete": report.complete, "roots": [_describe_root(root) for root in report.roots]}
+    return {
+        "complete": report.complete,
+        "roots": [_describe_root(root) for root in report.roots],
+        "hint": report.hint,
+    }
 
 
 def describe_reindexing(report: ReindexReport) -> Document:

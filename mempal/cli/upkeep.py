@@ -45,7 +45,13 @@ def audit(wing: WingOption = None, as_json: JsonOption = False, home: HomeOption
     """Prove that every mined file is stored or accounted for."""
     with open_progress() as progress:
         report = open_palace(home).audit(wing or None, progress)
-    render.answer(report, as_json=as_json, document=documents.describe_audit, view=views.show_audit)
+    render.answer(
+        report,
+        as_json=as_json,
+        document=documents.describe_audit,
+        view=views.show_audit,
+        next_step=report.hint,
+    )
     if not report.complete:
         raise typer.Exit(1)
 

@@ -112,6 +112,8 @@ def show_audit(report: AuditReport) -> Iterator[Block]:
     """Show the balance of every mined tree and whether it is complete."""
     for root in report.roots:
         yield from _show_root(root)
+    if not report.roots:
+        return
     yield Line(
         "complete" if report.complete else "not complete: `mempal mine` brings it up to date"
     )

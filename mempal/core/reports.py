@@ -107,6 +107,7 @@ class AuditReport:
     """The balance of every mined tree."""
 
     roots: tuple[AuditRoot, ...]
+    hint: str = ""
 
     @property
     def complete(self) -> bool:

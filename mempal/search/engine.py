@@ -107,12 +107,21 @@ def _choose_units(store: Store, units: Sequence[Unit]) -> list[tuple[Unit, float
     the rarest things that the palace knows must do.
     """
     total = store.count_drawers()
-    counted = [(unit, store.document_frequency(unit.terms[0])) for unit in units]
+    counted = [_count_holders(store, unit) for unit in units]
     telling = [pair for pair in counted if total < _LARGE or pair[1] <= total * _COMMON_SHARE]
     chosen = telling or counted
     if sum(len(unit.terms) for unit, _ in chosen) > _MOST_TERMS:
         chosen = _take_rarest([pair for pair in chosen if pair[1]])
     return [(unit, rarity(total, frequency)) for unit, frequency in chosen]
+
+
+def _count_holders(store: Store, unit: Unit) -> tuple[Unit, int]:
+    """Return a unit as it is asked for, with the frequency of the most exact way that is known."""
+    for term in unit.terms:
+        frequency = store.document_frequency(term)
+        if frequency:
+            return unit, frequency
+    return Unit((*unit.terms, *unit.parts)), 0
 
 
 def _take_rarest(counted: list[tuple[Unit, int]]) -> list[tuple[Unit, int]]:

@@ -31,9 +31,15 @@ _QUOTED = re.compile(r'"([^"]{1,500})"')
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing the asker named, with every way to ask for it; the first term is the most exact."""
+    """One thing the asker named.
+
+    Attributes:
+        terms: Every exact way to ask for it, the most exact first.
+        parts: What to ask for when the palace knows none of those: pieces of a joined identifier.
+    """
 
     terms: tuple[Term, ...]
+    parts: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +98,11 @@ def _split_word(word: str) -> Iterator[Unit]:
 
 
 def _whole(word: str) -> Unit:
-    terms = [Term((word.lower(),))]
+    whole = Term((word.lower(),))
     parts = tuple(part.lower() for part in split_identifier(word))
-    if parts:
-        terms.append(Term(parts))
-        terms.extend(Term((part,)) for part in parts if part not in STOP_WORDS)
-    return Unit(tuple(terms))
+    if not parts:
+        return Unit((whole,))
+    return Unit((whole, Term(parts)), tuple(Term((p,)) for p in parts if p not in STOP_WORDS))
 
 
 def _is_filler(unit: Unit) -> bool:

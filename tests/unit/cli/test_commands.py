@@ -679,6 +679,7 @@ def test_audit(run: Run, palace: Any):
                 "problems": ["a.py: text differs"],
             }
         ],
+        "hint": "",
     }
 
 
