@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 # C0 and C1 controls but newline and tab, marks that reorder text, and invisible tag characters.
 _CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
 )
 
 
