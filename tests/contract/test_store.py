@@ -726,6 +726,17 @@ def test_rooms_count_current_drawers_and_their_sources(store):
     assert store.rooms() == (RoomCount("v", "y", 3, 2, 300), RoomCount("w", "x", 1, 1, 200))
 
 
+def test_a_wing_is_there_while_it_holds_a_current_drawer(store):
+    assert not store.has_wing("w")
+    put(store, source(), "text")
+    assert store.has_wing("w")
+    assert not any(map(store.has_wing, ["W", "", "%", "r", "w "]))
+    put(store, source(mined_at=200))
+    assert not store.has_wing("w")
+    put(store, source(mined_at=300), "text")
+    assert store.has_wing("w")
+
+
 def test_the_status_adds_up(store):
     store.bind_embedder("me")
     put(store, source(), "one", "zw\u00f6lf")

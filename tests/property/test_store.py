@@ -185,6 +185,7 @@ class Histories(RuleBasedStateMachine):
     @rule(wing=st.none() | WINGS, limit=st.integers(0, 5))
     def look_at_recent(self, wing, limit) -> None:
         self.both(lambda store: store.recent(wing, limit))
+        self.both(lambda store: store.has_wing(wing or ""))
 
     @invariant()
     def all_that_can_be_seen_is_equal(self) -> None:

@@ -472,7 +472,7 @@ class SqliteStore:
         row = self._connection.execute(
             "SELECT EXISTS (SELECT 1 FROM drawers WHERE wing = ?"
             " AND superseded_at IS NULL AND deleted_at IS NULL)",
-            (wing,),
+            (encode_name(wing),),
         ).fetchone()
         return bool(row[0])
 

@@ -152,6 +152,7 @@ def test_half_a_surrogate_pair_in_a_name_finds_nothing(store, name):
     assert store.resolve(f"drawer_{name}") == []
     assert store.recent(name, 5) == []
     assert store.roots(name) == []
+    assert not store.has_wing(name)
     assert dict(store.sources(name, "/tree")) == {}
     assert dict(store.sources("w", f"/{name}")) == {}
     assert store.drawers_of(name, "/tree", "notes.md") == []
@@ -213,6 +214,7 @@ def test_words_are_looked_up_before_drawers(store, scope):
         lambda store: note(store, by_hand(), "new"),
         lambda store: list(store.entries_since(2)),
         lambda store: store.count_entries_since(2),
+        lambda store: store.has_wing("w"),
         lambda store: list(store.contents(2)),
     ],
 )
