@@ -244,19 +244,20 @@ def _import_chromadb() -> None:
     """
     if "chromadb" in sys.modules:
         return
+    from pydantic import BaseModel
     from pydantic_settings import BaseSettings
 
-    def take_arguments(_: type[BaseSettings], init_settings: Any, **__: Any) -> tuple[Any]:  # noqa: ANN401
-        return (init_settings,)
+    def take_arguments(settings: BaseSettings, **values: Any) -> None:  # noqa: ANN401 - theirs
+        BaseModel.__init__(settings, **values)
 
-    former = BaseSettings.__dict__["settings_customise_sources"]
-    setattr(BaseSettings, "settings_customise_sources", staticmethod(take_arguments))  # noqa: B010
+    former = BaseSettings.__init__
+    BaseSettings.__init__ = take_arguments  # type: ignore[method-assign, assignment]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import chromadb
     finally:
-        setattr(BaseSettings, "settings_customise_sources", former)  # noqa: B010
+        BaseSettings.__init__ = former  # type: ignore[method-assign]
     logger = logging.getLogger(chromadb.__name__)
     logger.addHandler(logging.NullHandler())
     logger.propagate = False

@@ -37,7 +37,7 @@ from mempal.core.vector import HEADER_BYTES, dimensions
 # Opening takes under a second at 100 000 vectors; a commit, a second for each thousand.
 _PATIENCE_SECONDS = 20.0
 # Without a filter Chroma answers many times faster, so a scope is first sifted out of a longer
-# answer; this many times longer, and at least this long.
+# answer; this many times longer, and at least this long. It also lets ties be told apart by key.
 _LONGER = 4
 _LONGEST_AT_LEAST = 64
 _SAMPLE_STARTS = 8
@@ -343,12 +343,14 @@ class ChromaIndex:
 
 def _search(view: Collection, vector: bytes, limit: int, scope: Scope, total: int) -> list[Match]:
     wanted = min(limit, total)
-    if scope.wing is None and scope.room is None and not scope.current_only:
-        return _query_all(view, vector, wanted)
     longer = min(total, max(_LONGER * wanted, _LONGEST_AT_LEAST))
+    nearest = view.query(vector, longer)
+    if not nearest:
+        # What a lost graph looks like: no error, and nothing found.
+        raise DamagedError("the vector index finds none of the vectors it holds", hint=REINDEX)
     matches = [
         match
-        for match in _query_all(view, vector, longer)
+        for match in nearest
         if (scope.wing is None or match.wing == escape(scope.wing))
         and (scope.room is None or match.room == escape(scope.room))
         and (match.current or not scope.current_only)
@@ -356,14 +358,6 @@ def _search(view: Collection, vector: bytes, limit: int, scope: Scope, total: in
     if len(matches) >= wanted or longer == total:
         return matches
     return view.query(vector, wanted, scope)
-
-
-def _query_all(view: Collection, vector: bytes, limit: int) -> list[Match]:
-    matches = view.query(vector, limit)
-    if not matches:
-        # What a lost graph looks like: no error, and nothing found.
-        raise DamagedError("the vector index finds none of the vectors it holds", hint=REINDEX)
-    return matches
 
 
 def _examine(view: Collection, record: Record) -> Iterable[str]:

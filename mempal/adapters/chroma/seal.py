@@ -5,7 +5,7 @@ segmentation fault (seen with 1.5.9), which no handler can catch. After each com
 checksum of each file go into the record; before a file is loaded they are compared. A copy that
 kept the content but not the times is recognised by its checksum.
 
-Chroma's own ``chroma.sqlite3`` changes when it is merely opened; SQLite notices its damage itself.
+Chroma's own ``chroma.sqlite3`` changes when it is merely opened; SQLite notices most of its damage.
 A graph that was never written out (less than 1000 vectors) has files too, but no metadata: they are
 not loaded but written anew each time, so there is nothing to seal.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 from mempal.adapters.chroma.record import Seal
 
 DATABASE = "chroma.sqlite3"
+_SQLITE_MAGIC = b"SQLite format 3\0"
 _METADATA = "index_metadata.pickle"
 _BLOCK_BYTES = 1 << 20
 
@@ -54,8 +55,9 @@ def find_damage(data: Path, seals: Mapping[str, Seal], *, thorough: bool = False
     database = data / DATABASE
     path = database
     try:
-        if not database.stat().st_size:
-            return f"{database} is empty"
+        with database.open("rb") as file:
+            if file.read(len(_SQLITE_MAGIC)) != _SQLITE_MAGIC:
+                return f"{database} is not a database"
         if unknown := _find_graph_files(data) - seals.keys():
             return f"{data / min(unknown)} is not what mempal wrote last"
         for name, seal in seals.items():
