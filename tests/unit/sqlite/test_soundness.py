@@ -223,8 +223,9 @@ def test_no_question_about_few_walks_through_all(store, ask):
         ask(store)
         store.get([1])  # so that something is asked, whatever is lazy
 
+    harmless = ("SCAN words VIRTUAL TABLE", "SCAN CONSTANT ROW")
     walks = [step for step in explain(store, ask_all) if step.startswith("SCAN")]
-    assert [step for step in walks if not step.startswith("SCAN words VIRTUAL TABLE")] == []
+    assert [step for step in walks if not step.startswith(harmless)] == []
 
 
 def test_the_holders_of_a_term_are_read_once_for_all_keys(store):
