@@ -27,10 +27,12 @@ count_packages() {
             printf '\r  %d packages' "$count"
         fi
     done
-    if [ -t 1 ]; then
+    if [ "$count" -gt 0 ] && [ -t 1 ]; then
         printf '\r'
     fi
-    echo "  $count packages"
+    if [ "$count" -gt 0 ]; then
+        echo "  $count packages"
+    fi
 }
 
 echo "installing $lock (takes minutes the first time, seconds after that)"

@@ -37,5 +37,5 @@ has() {
 "$mempal" --version
 "$mempal" mine .
 has keyword 'vinegar'
-has vector 'cleaning the kettle with vinegar'
+has vector 'descaling kettles with vinegar'
 echo "the wheel works: $(cd "$place/dist" && echo *)"
