@@ -111,8 +111,9 @@ def _order(
 
     def place(key: int) -> float:
         by_word = words.get(key, 0.0) / top if top else 0.0
-        cosine = cosines.get(key, low)
-        by_meaning = (cosine - low) / (high - low) if high > low else 1.0
+        by_meaning = float(key in cosines)
+        if by_meaning and high > low:
+            by_meaning = (cosines[key] - low) / (high - low)
         return (1 - weight) * by_word + weight * by_meaning
 
     return {key: place(key) for key in keys}

@@ -78,8 +78,9 @@ def _find_units(text: str) -> Iterator[Unit]:
 
 def _find_plain(text: str) -> Iterator[Unit]:
     for token in text.split():
-        words = [word for word in find_words(token) if len(word) <= _LONGEST_WORD]
-        if len(words) > 1 and not any(UNSPACED_RUN.search(word) for word in words):
+        words = find_words(token)
+        spaced = not any(UNSPACED_RUN.search(word) for word in words)
+        if len(words) > 1 and spaced and max(map(len, words)) <= _LONGEST_WORD:
             yield Unit((Term(tuple(word.lower() for word in words)),))
         for word in words:
             yield from _split_word(word)
@@ -87,11 +88,9 @@ def _find_plain(text: str) -> Iterator[Unit]:
 
 def _split_word(word: str) -> Iterator[Unit]:
     runs = UNSPACED_RUN.findall(word)
-    if not runs:
-        yield _whole(word)
-        return
-    for part in split_scripts(word):
-        yield _whole(part)
+    for part in split_scripts(word) if runs else [word]:
+        if len(part) <= _LONGEST_WORD:
+            yield _whole(part)
     for run in runs:
         for pair in pair_characters(run):
             yield Unit((Term((pair,), prefix=len(pair) == 1),))
