@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+from mempal.cli.app import build_app
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "mempal"
 ARCHITECTURE = ROOT / "docs" / "explanation" / "architecture.md"
+APP = build_app(rich=False)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
@@ -44,3 +47,14 @@ def test_links_between_documents_lead_somewhere():
 
 def test_contributing_fits_on_a_page():
     assert len((ROOT / "CONTRIBUTING.md").read_text("utf-8").splitlines()) <= 60
+
+
+def test_every_command_is_documented():
+    commands = [command.name for command in APP.registered_commands if not command.hidden]
+    commands += [group.name for group in APP.registered_groups]
+    text = "".join(
+        path.read_text("utf-8") for path in [ROOT / "README.md", *ROOT.glob("docs/reference/*.md")]
+    )
+
+    assert len(commands) > 10
+    assert [name for name in commands if f"mempal {name}" not in text] == []
