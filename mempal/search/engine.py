@@ -165,7 +165,8 @@ def _ask_meaning(
     lists.cosines = {near.key: near.similarity for near in found if near.key in visible}
     unseen = [key for key in lists.words if key not in lists.cosines]
     for key, stored in store.vectors(unseen).items():
-        lists.cosines[key] = vectors.similarity(question, stored)
+        if len(stored) == len(question):
+            lists.cosines[key] = vectors.similarity(question, stored)
 
 
 def _fetch(

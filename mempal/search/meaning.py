@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from mempal.core.errors import EmbedderMismatchError
-from mempal.core.model import Neighbor, Scope
+from mempal.core.errors import DamagedError, EmbedderMismatchError
+from mempal.core.model import IndexEntry, Neighbor, Scope
 from mempal.core.ports import Embedder, Lock, Progress, Store, VectorIndex
 
 # An index that readers can complete for themselves is written anew only when it lacks this many
@@ -51,10 +51,11 @@ class IndexMeaning:
         position = self._index.position()
         if position < self._store.revision():
             if self._index.volatile_reads:
-                self._index.apply(self._store.entries_since(position))
+                _apply(self._index, self._store.entries_since(position))
             else:
                 self._pending = self._store.count_entries_since(position)
-        return self._index.nearest(vector, limit, scope)
+        with _refusing_misfits(self._index):
+            return self._index.nearest(vector, limit, scope)
 
     def notices(self) -> list[str]:
         """Return why answers by meaning may be incomplete."""
@@ -90,7 +91,7 @@ def refresh_index(store: Store, open_index: OpenIndex, lock: Lock) -> None:
     with lock.hold(), _opened(store, open_index) as index:
         if index is not None:
             revision = store.revision()
-            index.apply(store.entries_since(index.position()))
+            _apply(index, store.entries_since(index.position()))
             index.commit(revision)
 
 
@@ -104,9 +105,26 @@ def rebuild_index(store: Store, open_index: OpenIndex, lock: Lock) -> str:
             return "none"
         revision = store.revision()
         index.reset()
-        index.apply(store.entries_since(0))
+        _apply(index, store.entries_since(0))
         index.commit(revision)
         return index.name
+
+
+def _apply(index: VectorIndex, entries: Iterator[IndexEntry]) -> None:
+    with _refusing_misfits(index):
+        index.apply(entries)
+
+
+@contextmanager
+def _refusing_misfits(index: VectorIndex) -> Iterator[None]:
+    """Name a vector of the wrong length, which a model that changed under its name may give."""
+    try:
+        yield
+    except ValueError as error:
+        raise DamagedError(
+            f"vectors do not fit the {index.name} index: {error}",
+            hint="`mempal reindex --reembed` embeds everything again",
+        ) from error
 
 
 @contextmanager
