@@ -80,6 +80,14 @@ _RIVALS = {
     "tis-620": 1.0,
 }
 _ORDER = tuple(_READABLE.values())
+# Codecs that differ in a few letters and signs, which the evidence may not show.
+_SIBLINGS = {
+    "cp1252": "iso8859-15",
+    "iso8859-15": "cp1252",
+    "cp1253": "iso8859-7",
+    "iso8859-7": "cp1253",
+}
+_MOST_DIFFERENCES = 100
 
 # Bytes of evidence that are scored, and ASCII characters kept around a stretch that is not ASCII.
 _EVIDENCE = 4096
@@ -89,6 +97,8 @@ _ASCII = bytes(range(128))
 # for words of other alphabets.
 _LEAST_SCORES = {"western": 0.01, "latin": 0.01, "alphabetic": 0.06, "east asian": 0.01}
 
+# How far a reading that shows a fault may be ahead before the best one without is doubted, too.
+_DOUBT = 2.0
 # A lead after which no rival matters, a lead over nobody, and one that is out of reach, for too few
 # letters to say anything.
 _FARTHEST = 5.0
@@ -152,16 +162,21 @@ def guess_codec(data: bytes) -> str | None:
     evidence = _gather_evidence(data)
     if _is_typographic(evidence) and _reads(data, "cp1252"):
         return "cp1252"
-    ranking = iter(_rank_readings(evidence))
-    best = next(filter(_is_meant, ranking), None)
-    if best is None:
+    ranking = _rank_readings(evidence)
+    following = iter(ranking)
+    best = next(filter(_is_meant, following), None)
+    if best is None or best.score * _DOUBT < ranking[0].score:
         return None
-    near = takewhile(lambda reading: reading.score * _FARTHEST > best.score, ranking)
-    rival = next(filter(_is_meant, near), None)
+    near = takewhile(lambda reading: reading.score * _FARTHEST > best.score, following)
+    siblings = {_SIBLINGS.get(codec) for codec in best.codecs}
+    rivals = (reading for reading in near if siblings.isdisjoint(reading.codecs))
+    rival = next(filter(_is_meant, rivals), None)
     lead = _UNRIVALLED if rival is None else best.score / rival.score
     if not _is_convincing(best, lead):
         return None
-    return next((codec for codec in _ORDER if codec in best.codecs and _reads(data, codec)), None)
+    codecs = (codec for codec in _ORDER if codec in best.codecs and _reads(data, codec))
+    codec = next(codecs, None)
+    return None if codec is None else _settle(data, codec)
 
 
 def _gather_evidence(data: bytes) -> bytes:
@@ -210,7 +225,7 @@ def _rank_readings(evidence: bytes) -> list[_Reading]:
             continue
         codec = _READABLE.get(name, name)
         text = _read(evidence, codec)
-        if text is None:
+        if text is None or has_control(text):
             continue
         score = candidate["confidence"] * _RIVALS.get(name, 1.0)
         reading = readings.setdefault(text, _Reading(text, [], 0.0))
@@ -251,6 +266,20 @@ def _find_kind(best: _Reading, letters: list[str]) -> str:
     if not scripts <= {"latin", ""}:
         return "alphabetic"
     return "western" if "cp1252" in best.codecs and is_western(letters) else "latin"
+
+
+def _settle(data: bytes, codec: str) -> str:
+    """Choose between a codec and its sibling by the words that they read differently."""
+    sibling = _SIBLINGS.get(codec)
+    if sibling is None or not _reads(data, sibling):
+        return codec
+    pairs = zip(data.decode(codec).split(" "), data.decode(sibling).split(" "), strict=True)
+    different = [pair for pair in pairs if pair[0] != pair[1]][:_MOST_DIFFERENCES]
+    if not different:
+        return codec
+    mine, other = (" ".join(words) for words in zip(*different, strict=True))
+    is_better = find_fault(mine, codec) is not None and find_fault(other, sibling) is None
+    return sibling if is_better else codec
 
 
 def _reads(data: bytes, codec: str) -> bool:

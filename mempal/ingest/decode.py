@@ -45,7 +45,7 @@ _HEAD = 4096
 _BINARY = 0.05
 _CHARACTERS_PER_STRAY = 8
 _BYTES_PER_STRAY = 1000
-_LEAST_EAST_ASIAN = 8
+_LEAST_LETTERS = 8
 
 _GARBLED = "text in an unknown or mixed encoding"
 
@@ -198,11 +198,12 @@ def _is_wide_text(text: str) -> bool:
         return False
     head = text[:_HEAD]
     letters = find_letters(head)
-    east_asian = [letter for letter in letters if find_script(letter) in EAST_ASIAN]
-    if not east_asian:
+    # A few numbers look like rare letters, and a NUL makes plain ASCII look like a little Chinese.
+    if len(head.encode("ascii", "ignore")) <= len(letters) < _LEAST_LETTERS:
+        return False
+    if not any(find_script(letter) in EAST_ASIAN for letter in letters):
         return find_fault(head, "") is None
-    # A NUL in plain ASCII makes a few characters of it Chinese.
-    return len(east_asian) >= _LEAST_EAST_ASIAN and any(
+    return len(letters) >= _LEAST_LETTERS and any(
         find_fault(head, codec) is None for codec in ("gb18030", "cp950", "cp932", "cp949")
     )
 

@@ -115,7 +115,7 @@ _WORD = re.compile(rf"[^\W\d_]+(?:[{_MARKS}]+[^\W\d_]*)*")
 _SANDWICHED = re.compile(r"[a-z][\u3005-\ud7ff\uff66-\uff9f]{1,2}[a-z]")
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 # One letter that stands alone in some language does so in lower case; these never do.
-_NEVER_ALONE = frozenset("ÿþðßñãõïëçûîêâüýùì")
+_NEVER_ALONE = frozenset("ÿþðßñãõïëçûîêâüýùìœ")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1c-\x1f\x7f-\x9f\ufffd]")
 _SYMBOLS = frozenset(
     "“”‘’„‚–—…€©®°§«»·×±£½¼¾µ¹²³ªº¡¿•™¢¥‹›†‡‰¶÷№׳״\u00a0\u00ad\u200c\u200d\u200e\u200f"
@@ -379,12 +379,14 @@ def _is_quote_placed(before: str, after: str) -> bool:
 
 _Rule = Callable[[str, str], bool]
 _PLACES: dict[str, _Rule] = {
-    **dict.fromkeys("’·\u00ad\u200c\u200d\u200e\u200f׳״", lambda _before, _after: True),
+    **dict.fromkeys("·\u00ad\u200c\u200d\u200e\u200f׳״", lambda _before, _after: True),
+    "’": lambda before, after: before.isalnum() or after < "\x80" or not after.isalpha(),
     **dict.fromkeys("ªº", lambda before, _after: before.isdigit() or before in "nN"),
     **dict.fromkeys("¹²³", lambda before, after: before.isalnum() and not after.isalpha()),
     **dict.fromkeys("„‚", lambda before, after: not (before.isalnum() or after.isspace())),
     **dict.fromkeys("¡¿", lambda _before, after: after.isalpha() or after in '¡¿\n "'),
     **dict.fromkeys("“”‘", _is_quote_placed),
     **dict.fromkeys("–—", _is_dash_placed),
+    "¶": lambda _before, after: not after.isalpha(),
     "€": lambda before, after: not (before.isalpha() or after.isalpha()),
 }

@@ -218,3 +218,21 @@ def test_a_late_byte_that_a_codec_does_not_have_rules_it_out() -> None:
     text = "# Änderungen übernimmt das größere Team\n" * 400
     data = text.encode("latin-1") + b"\x81\n"
     assert guess_codec(data) is None
+
+
+def test_siblings_are_told_by_the_lines_they_read_differently() -> None:
+    greek = "Η έκδοση παγώνει την Παρασκευή και η επαναφορά γίνεται από τον υπεύθυνο.\n" * 300
+    once = "Άλλη μια φορά\n"
+    assert guess_codec((greek + once + greek).encode("iso8859-7")) == "iso8859-7"
+    assert guess_codec((greek + once + greek).encode("cp1253")) == "cp1253"
+    french = "La procédure démarre à l'arrêt, la tâche précédente est vérifiée, ça marche.\n" * 300
+    once = "le cœur et les œufs sont dégelés\n"
+    assert guess_codec((french + once + french).encode("iso8859-15")) == "iso8859-15"
+    assert guess_codec((french + once + french).encode("cp1252")) == "cp1252"
+
+
+def test_a_reading_that_is_far_behind_a_faulty_one_is_doubted() -> None:
+    # Korean with rare syllables reads as plain Japanese in another code page, but badly.
+    text = "첫가끝: 날아라 쓔쓩~ 닁큼! 뜽금없이 전홥니다. 뷁. 그런거 읎다, 우아(優雅)한 문법\n"
+    data = text.encode("cp949")
+    assert guess_codec(data) in {None, "cp949"}

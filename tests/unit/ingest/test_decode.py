@@ -71,6 +71,8 @@ def test_wide_characters_without_a_mark_are_read(encoding: str, text: str) -> No
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
         bytes(range(256)),
         b"\1\0\2\0\3\0\4\0",
+        b"\0\1\2\3",
+        b"\0\1\2\1",
         b"\x01\x02\x03\x04\x05abc",
     ],
 )
