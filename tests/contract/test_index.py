@@ -8,7 +8,17 @@ import pytest
 from mempal.core.model import Neighbor, Scope
 from mempal.core.ports import VectorIndex
 from mempal.core.vector import pack, similarity
-from tests.indexes import DIMENSIONS, IDENTITY, SHELVES, Shelf, entry, fill, vector
+from tests.indexes import (
+    DIMENSIONS,
+    IDENTITY,
+    SHELVES,
+    Shelf,
+    entry,
+    fill,
+    make_chroma_shelf,
+    vector,
+)
+from tests.servers import ChromaServer, run_chroma
 
 EVERYTHING = Scope(history=True)
 EAST = vector(1)
@@ -19,9 +29,21 @@ WEST = vector(-1)
 CLOSE = 0.01
 
 
-@pytest.fixture(params=SHELVES)
+SERVER = pytest.param("server", id="chroma server", marks=pytest.mark.chroma)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaServer]:
+    with run_chroma(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture(params=[*SHELVES, SERVER])
 def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
-    shelf = request.param(tmp_path)
+    if request.param == "server":
+        shelf = make_chroma_shelf(tmp_path, request.getfixturevalue("server").url)
+    else:
+        shelf = request.param(tmp_path)
     yield shelf
     shelf.close()
 

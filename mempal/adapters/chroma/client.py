@@ -67,11 +67,13 @@ def escape(name: str) -> str:
 class Collection:
     """An open collection; made by :func:`open_collection`."""
 
-    def __init__(self, place: str, system: "System", collection: "ChromaCollection") -> None:
+    def __init__(
+        self, place: str, system: "System", api: "ServerAPI", collection: "ChromaCollection"
+    ) -> None:
         self._place = place
         self._system = system
         self._collection = collection
-        self._api: ServerAPI = collection._client  # noqa: SLF001 - what it was made with
+        self._api = api
 
     @property
     def generation(self) -> int:
@@ -175,7 +177,7 @@ class Collection:
 
     def close(self) -> None:
         """Release files, sockets and threads."""
-        _stop(self._system)
+        _stop(self._system, self._api)
 
     def _split(self, items: Sequence[_Item]) -> Iterator[Sequence[_Item]]:
         with translate_errors(self._place):
@@ -212,13 +214,13 @@ def open_collection(place: Path | str, name: str, *, create: bool) -> Collection
         else {
             "chroma_api_impl": "chromadb.api.fastapi.FastAPI",
             "chroma_server_host": place,
-            "chroma_server_http_port": None,
+            "chroma_server_http_port": 8000,  # demanded, and unused where the host is a URL
         }
     )
     with translate_errors(str(place)):
         # Unlike the constructor, this reads nothing but its arguments and the defaults.
         settings = Settings.model_construct(anonymized_telemetry=False, **chosen)
-        system = System(settings)
+        system, api = System(settings), None
         try:
             api = system.instance(ServerAPI)  # type: ignore[type-abstract] # it finds the class
             system.start()
@@ -231,9 +233,9 @@ def open_collection(place: Path | str, name: str, *, create: bool) -> Collection
             if embedded:
                 collection.get(limit=1, include=["embeddings"])
         except BaseException:
-            _stop(system)
+            _stop(system, api)
             raise
-    return Collection(str(place), system, collection)
+    return Collection(str(place), system, api, collection)
 
 
 def _import_chromadb() -> None:
@@ -303,10 +305,13 @@ def _explain(place: str, error: Exception) -> MempalError:
     return DamagedError(f"Chroma cannot use {place} ({text})", hint=REINDEX)
 
 
-def _stop(system: "System") -> None:
+def _stop(system: "System", api: "ServerAPI | None") -> None:
     # One that did not start, or has stopped, has no bindings to let go of.
     with suppress(AttributeError):
         system.stop()
+    # Stopping leaves the connections of Chroma's HTTP client open.
+    if session := getattr(api, "_session", None):
+        session.close()
 
 
 def _limit_time(api: "ServerAPI") -> None:
@@ -314,8 +319,7 @@ def _limit_time(api: "ServerAPI") -> None:
 
     Chroma's HTTP client has no setting for that.
     """
-    session = getattr(api, "_session", None)
-    if session is not None:
+    if session := getattr(api, "_session", None):
         session.timeout = _SERVER_SECONDS
 
 

@@ -30,7 +30,7 @@ from mempal.adapters.chroma.record import (
     read_record,
     write_record,
 )
-from mempal.core.errors import BusyError, DamagedError, MempalError
+from mempal.core.errors import BusyError, ConfigError, DamagedError, MempalError
 from mempal.core.model import IndexEntry, Neighbor, Scope
 from mempal.core.vector import HEADER_BYTES, dimensions
 
@@ -58,7 +58,10 @@ class ChromaIndex:
         folder: Where the record and an embedded database lie; need not exist.
         identity: Identity of the embedder whose vectors it holds.
         dimensions: Components of every vector.
-        url: A Chroma server; ``None`` for an embedded database.
+        url: A Chroma server, ``http://HOST:PORT``; ``None`` for an embedded database.
+
+    Raises:
+        ConfigError: ``url`` is none.
     """
 
     name = "chroma"
@@ -71,6 +74,11 @@ class ChromaIndex:
         self._identity = identity
         self._dimensions = dimensions
         self._url = (url or "").rstrip("/")
+        if self._url and not self._url.startswith(("http://", "https://")):
+            raise ConfigError(
+                f"index.chroma_url takes a URL, not {self._url!r}",
+                hint="write http://HOST:PORT",
+            )
         self._place = Place(folder, self._url)
         self._base: Record | None = None
         self._looked = False
@@ -256,6 +264,7 @@ class ChromaIndex:
             ) from error
         try:
             with self._place.hold(record.token, _PATIENCE_SECONDS):
+                self.close()
                 collection = self._place.open(record, create=True)
                 self._adopt(collection, record)
                 self._write(collection, record)
