@@ -4,26 +4,23 @@ The rules, first match wins:
 
 1. A byte order mark is believed: UTF-8, UTF-32 and UTF-16 in both orders. It is not part of the
    text.
-2. With a NUL, the bytes are UTF-16 or UTF-32 without a mark when exactly one of the four reads as
-   text, else binary. Many control characters make a file binary, too.
-3. Valid UTF-8 is UTF-8; Japanese and Korean mail encodings, seven-bit with escape sequences, are
-   recognised by those.
+2. With a NUL, the bytes are UTF-16 without a mark when every NUL is the high half of a character
+   and they read as text, else binary. Many control characters make a file binary, too.
+3. Valid UTF-8 is UTF-8; seven-bit Japanese is recognised by its escape sequences.
 4. Up to one stray byte for eight characters outside ASCII is damaged UTF-8: another encoding
    hardly ever forms valid sequences. The stray bytes are kept and counted.
-5. A legacy encoding when it can be told safely (:mod:`mempal.ingest.charset`).
-6. One stray byte, and one more per thousand bytes, in text that is plausible otherwise: kept and
-   counted as in 4.
+5. A legacy encoding that two detectors agree on (:mod:`mempal.ingest.charset`).
+6. One stray byte, and one more per thousand characters, in ASCII: kept and counted as in 4.
 7. Everything else is refused; text that would be garbled is not stored.
 """
 
 import codecs
 import re
-from collections.abc import Iterator
+import unicodedata
 from dataclasses import dataclass
 
 from mempal.core.errors import SourceError
 from mempal.ingest.charset import guess_codec
-from mempal.ingest.mojibake import EAST_ASIAN, find_fault, find_letters, find_script, has_control
 
 # UTF-32 before UTF-16, whose little-endian mark is the beginning of its.
 _MARKS = (
@@ -33,9 +30,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
-_ESCAPING = ("iso2022_jp", "iso2022_jp_ext", "iso2022_kr")
-_ESCAPE = re.compile(rb"\x1b\$|\x1b\([IJ]")
+_ESCAPE = re.compile(rb"\x1b\$[@B]")
+# Categories that no written text holds: unassigned, private, half of a pair.
+_UNWRITTEN = frozenset({"Cn", "Co", "Cs"})
 _STRAY = re.compile("[\udc80-\udcff]")
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\f\r\v\b\x1a\x1b")) + b"\x7f"
 
@@ -45,7 +42,9 @@ _HEAD = 4096
 _BINARY = 0.05
 _CHARACTERS_PER_STRAY = 8
 _BYTES_PER_STRAY = 1000
-_LEAST_LETTERS = 8
+# UTF-16 without a mark: bytes it must have at least, and the share of its characters in ASCII.
+_LEAST_WIDE = 8
+_WIDE_SHARE = 0.3
 
 _GARBLED = "text in an unknown or mixed encoding"
 
@@ -74,6 +73,7 @@ class Decoded:
         encoding: Python's name of the codec.
         bom_bytes: Length of what precedes the text, in bytes.
         replaced: Number of bytes that are not valid.
+        guessed: Whether the encoding was detected rather than known.
         exact: Whether slices of the text measure what they do in the file. Not so for encodings
             with several spellings or hidden states; where text lies in such a file is unknown.
     """
@@ -82,6 +82,7 @@ class Decoded:
     encoding: str = "utf-8"
     bom_bytes: int = 0
     replaced: int = 0
+    guessed: bool = False
     exact: bool = True
 
     @property
@@ -104,7 +105,7 @@ def decode(data: bytes) -> Decoded:
             return text
     if b"\0" in data:
         return _decode_wide(data)
-    if b"\x1b" in data and (text := _decode_escaping(data)) is not None:
+    if _ESCAPE.search(data) and (text := _decode_escaping(data)) is not None:
         return text
     if is_binary(data):
         raise UndecodableError("binary")
@@ -167,58 +168,36 @@ def _decode_marked_utf8(body: bytes, start: int) -> Decoded:
         raise UndecodableError("binary")
     text = body.decode("utf-8", "surrogateescape")
     replaced = _count_strays(text, body)
-    if not _is_slightly_damaged(text, replaced) and not _is_tolerable(text, replaced, len(body)):
+    if not _is_slightly_damaged(text, replaced) and not _is_tolerable(text, replaced):
         raise UndecodableError("damaged UTF-8")
     return Decoded(text, "utf-8", start, replaced)
 
 
 def _decode_wide(data: bytes) -> Decoded:
-    candidates = [(codec, text) for codec, text in _read_wide(data) if _is_wide_text(text)]
-    if len(candidates) != 1:
+    """Decode UTF-16 without a mark, told by the NULs that are the high bytes of its ASCII."""
+    high, low = (1, 0) if 0 not in data[::2] else (0, 1)
+    share = data[high::2].count(0) / max(1, len(data) // 2)
+    if 0 in data[low::2] or len(data) < _LEAST_WIDE or share < _WIDE_SHARE:
         raise UndecodableError("binary")
-    codec, text = candidates[0]
-    return Decoded(text, codec)
-
-
-def _read_wide(data: bytes) -> Iterator[tuple[str, str]]:
-    for codec in _WIDE:
-        width = int(codec[4:6]) // 8
-        if len(data) % width:
-            continue
-        try:
-            # The beginning is enough to refuse most binary files.
-            if not has_control(data[:_HEAD].decode(codec, "ignore")):
-                yield codec, data.decode(codec)
-        except UnicodeDecodeError:
-            continue
-
-
-def _is_wide_text(text: str) -> bool:
-    if has_control(text):
-        return False
-    head = text[:_HEAD]
-    letters = find_letters(head)
-    # A few numbers look like rare letters, and a NUL makes plain ASCII look like a little Chinese.
-    if len(head.encode("ascii", "ignore")) <= len(letters) < _LEAST_LETTERS:
-        return False
-    if not any(find_script(letter) in EAST_ASIAN for letter in letters):
-        return find_fault(head, "") is None
-    return len(letters) >= _LEAST_LETTERS and any(
-        find_fault(head, codec) is None for codec in ("gb18030", "cp950", "cp932", "cp949")
-    )
+    encoding = "utf-16-le" if high else "utf-16-be"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise UndecodableError("binary") from error
+    unwritten = any(unicodedata.category(character) in _UNWRITTEN for character in set(text))
+    if unwritten or is_binary(text.encode()):
+        raise UndecodableError("binary")
+    return Decoded(text, encoding)
 
 
 def _decode_escaping(data: bytes) -> Decoded | None:
-    if not (data.isascii() and _ESCAPE.search(data)):
+    try:
+        text = data.decode("iso2022_jp")
+    except UnicodeDecodeError:
         return None
-    for codec in _ESCAPING:
-        try:
-            text = data.decode(codec)
-        except UnicodeDecodeError:
-            continue
-        if not text.isascii() and "\x1b" not in text:
-            return Decoded(text, codec, exact=False)
-    return None
+    if "\x1b" in text or text.isascii():
+        return None
+    return Decoded(text, "iso2022_jp", exact=False)
 
 
 def _decode_damaged(data: bytes) -> Decoded:
@@ -229,8 +208,8 @@ def _decode_damaged(data: bytes) -> Decoded:
     codec = guess_codec(data)
     if codec is not None:
         legacy = data.decode(codec)
-        return Decoded(legacy, codec, exact=_makes(legacy, codec, data))
-    if _is_tolerable(text, replaced, len(data)):
+        return Decoded(legacy, codec, guessed=True, exact=_makes(legacy, codec, data))
+    if _is_tolerable(text, replaced):
         return Decoded(text, replaced=replaced)
     raise UndecodableError(_GARBLED)
 
@@ -244,12 +223,11 @@ def _is_slightly_damaged(text: str, replaced: int) -> bool:
     return others >= _CHARACTERS_PER_STRAY * replaced
 
 
-def _is_tolerable(text: str, replaced: int, size: int) -> bool:
-    if replaced > 1 + size // _BYTES_PER_STRAY:
-        return False
-    marked = [line for line in text.splitlines() if not line.isascii()]
-    valid = _STRAY.sub("", "\n".join(marked)[:_HEAD])
-    return find_fault(valid, "utf-8") is None
+def _is_tolerable(text: str, replaced: int) -> bool:
+    # Beside other characters outside ASCII, a few of which form by chance in any encoding, the
+    # stricter rule for damaged UTF-8 decides.
+    few = replaced <= 1 + len(text) // _BYTES_PER_STRAY
+    return few and _STRAY.sub("", text).isascii()
 
 
 def _makes(text: str, codec: str, data: bytes) -> bool:

@@ -74,6 +74,8 @@ def _cut(path: str, decoded: Decoded) -> list[Chunk]:
 
 
 def _warn(path: str, decoded: Decoded) -> str | None:
+    if decoded.guessed:
+        return f"{path}: read as {decoded.encoding}, which was guessed; UTF-8 would be certain"
     if not decoded.replaced:
         return None
     count = f"{decoded.replaced} byte{'s' if decoded.replaced > 1 else ''}"

@@ -13,13 +13,11 @@ SAMPLES = {
     "utf-8": "Größe, 漢字 and 🎉 in one line\n",
     "utf-16-le": "wide größer words\n",
     "utf-16-be": "wide größer words\n",
-    "utf-32-le": "wide größer words\n",
     "cp1252": "Stückliste für Gehäuse, größer – “schöner”\n",
     "cp1251": "Очередь повторов очищается дежурным утром\n",
     "gb18030": "发布流程在周五冻结，回滚由值班人负责\n",
     "cp932": "設定ファイルは毎朝読み直す、当番が見る\n",
     "cp949": "배포는 금요일에 멈추고 되돌리기는 당번이 맡습니다\n",
-    "cp950": "發布流程在週五凍結，復原由值班人員負責\n",
 }
 # Mostly text, so that more than the refusal of binary data is tried.
 TEXTS = st.one_of(

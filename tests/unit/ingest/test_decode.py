@@ -46,15 +46,12 @@ class TestMarks:
             decode(mark + bytes(range(256)) * 3 + b"\xd8\x00\xd8")
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize(
     "text",
     [
         "plain words in wide chars\n",
         "Stückliste für Gehäuse\r\n",
-        "Очередь повторов очищается утром\n",
-        "一发布流程在周五冻结，回滚由值班人负责\n",
-        "設定ファイルは毎朝読み直す\n",
     ],
 )
 def test_wide_characters_without_a_mark_are_read(encoding: str, text: str) -> None:
@@ -96,12 +93,9 @@ def test_valid_utf8_is_utf8(text: str) -> None:
     assert decode(text.encode()) == Decoded(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "encoding"),
-    [("設定ファイルは毎朝読み直す\n", "iso2022_jp"), ("배포는 금요일에\n", "iso2022_kr")],
-)
-def test_mail_encodings_are_read_but_not_measured(text: str, encoding: str) -> None:
-    assert decode(text.encode(encoding)) == Decoded(text, encoding, exact=False)
+def test_seven_bit_japanese_is_read_but_not_measured() -> None:
+    text = "設定ファイルは毎朝読み直す\n"
+    assert decode(text.encode("iso2022_jp")) == Decoded(text, "iso2022_jp", exact=False)
 
 
 @pytest.mark.parametrize("data", [b"\x1b$", b"\x1b$B\n", b"cursor \x1b(Jx"])
@@ -152,15 +146,6 @@ class TestDamage:
 
 
 class TestExactness:
-    def test_a_codec_that_spells_another_way_is_not_exact(self) -> None:
-        # NEC's and IBM's code for one Roman numeral: both are read, one is written.
-        text = "設定ファイルは毎朝読み直す、Ⅱ番目も同じ"
-        common = text.encode("cp932")
-        other = common.replace("Ⅱ".encode("cp932"), b"\xfa\x4b")
-        assert other.decode("cp932") == text
-        assert decode(common) == Decoded(text, "cp932")
-        assert decode(other) == Decoded(text, "cp932", exact=False)
-
     @pytest.mark.parametrize(
         ("data", "size"),
         [(TEXT.encode(), len(TEXT.encode())), (TEXT.encode("utf-16"), len(TEXT) * 2)],
