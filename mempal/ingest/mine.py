@@ -31,17 +31,45 @@ from mempal.ingest.walk import FileEntry, Tree, WalkRules, walk
 
 # Texts embedded in one call: enough to be efficient, few enough to keep memory small.
 _BATCH = 256
+# Characters that wait for others before they are stored; a run of files without new text (a dry
+# run, changed rooms) would otherwise be held whole.
+_MOST_WAITING = 1_000_000
 # A file changed so shortly before it was read may have changed again within the same clock tick.
 _TICK_NS = 20_000_000
 # Modification time recorded for a file that could not be read, so that the next run tries again.
 _RETRY = -1
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Pending:
+    """A file that was read and is yet to be stored.
+
+    Attributes:
+        chunks: What it holds; ``None`` when its drawers stay as they are.
+        missing: Texts among them that need a vector.
+    """
+
     source: Source
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[Chunk, ...] | None
     missing: list[str]
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Files that wait to be stored together, and how much that is."""
+
+    items: list[_Pending] = field(default_factory=list)
+    texts: int = 0
+    characters: int = 0
+
+    def add(self, item: _Pending) -> None:
+        self.items.append(item)
+        self.texts += len(item.missing)
+        self.characters += sum(len(chunk.content) for chunk in item.chunks or ())
+
+    @property
+    def is_full(self) -> bool:
+        return self.texts >= _BATCH or self.characters >= _MOST_WAITING or len(self.items) >= _BATCH
 
 
 @dataclass(slots=True)
@@ -59,7 +87,7 @@ class Miner:
 
     Args:
         store: Where drawers go; ``None`` in a dry run on a palace that does not exist.
-        open_embedder: Opens the embedder; called when the first new text is met.
+        open_embedder: Opens the embedder; called once, when the first new text is met.
         repositories: What git knows.
         progress: Where to report how far the run is.
     """
@@ -73,9 +101,10 @@ class Miner:
     ) -> None:
         self._store = store
         self._open_embedder = open_embedder
+        self._embedder: Embedder | None = None
         self._repositories = repositories
         self._progress = progress
-        self._pending: list[_Pending] = []
+        self._queue = _Queue()
 
     def mine(
         self, paths: Sequence[Path], wing: str, options: MineOptions, exclude: tuple[Path, ...]
@@ -138,7 +167,7 @@ class Miner:
         for entry in tree.files:
             self._progress.advance(entry.path)
             self._mine_file(reader, entry, known.get(entry.path), prefix, tally)
-            if sum(len(item.missing) for item in self._pending) >= _BATCH:
+            if self._queue.is_full:
                 self._flush(options, tally)
 
     def _known_sources(self, tree: Tree, wing: str, options: MineOptions) -> dict[str, Source]:
@@ -179,39 +208,41 @@ class Miner:
             tally.skipped.append(Skip(shown, source.reason or "skipped"))
         elif known is not None and reader.is_same_text(source, known):
             tally.unchanged += 1
-            if self._store is not None and not reader.options.dry_run:
-                self._store.touch_source(source)
+            self._queue.add(_Pending(source, None, []))
             return
         else:
             tally.mined.append(shown)
-        self._queue(source, reading.chunks)
-
-    def _queue(self, source: Source, chunks: tuple[Chunk, ...]) -> None:
         missing = []
         if self._store is not None:
-            missing = self._store.missing_contents(source, chunks)
-        self._pending.append(_Pending(source, chunks, missing))
+            missing = self._store.missing_contents(source, reading.chunks)
+        self._queue.add(_Pending(source, reading.chunks, missing))
 
     def _flush(self, options: MineOptions, tally: _Tally) -> None:
-        pending, self._pending = self._pending, []
+        """Store what waits; nothing of it when its texts cannot be embedded."""
+        queue, self._queue = self._queue, _Queue()
         vectors: dict[str, bytes] = {}
-        texts = list(dict.fromkeys(text for item in pending for text in item.missing))
+        texts = list(dict.fromkeys(text for item in queue.items for text in item.missing))
         if texts and self._store is not None and not options.dry_run:
-            embedder = self._open_embedder()
+            self._embedder = self._embedder or self._open_embedder()
             for start in range(0, len(texts), _BATCH):
                 batch = texts[start : start + _BATCH]
-                vectors.update(zip(batch, embedder.embed_documents(batch), strict=True))
-        for item in pending:
+                vectors.update(zip(batch, self._embedder.embed_documents(batch), strict=True))
+        for item in queue.items:
             tally.changes += self._store_source(item, vectors, options)
 
     def _store_source(
         self, item: _Pending, vectors: dict[str, bytes], options: MineOptions
     ) -> Changes:
+        source, chunks = item.source, item.chunks
+        if chunks is None:
+            if self._store is not None and not options.dry_run:
+                self._store.touch_source(source)
+            return Changes()
         if self._store is None:
-            return Changes(added=len(item.chunks))
+            return Changes(added=len(chunks))
         if options.dry_run:
-            return self._store.preview_source(item.source, item.chunks)
-        return self._store.replace_source(item.source, item.chunks, vectors, SourceClass.FILE)
+            return self._store.preview_source(source, chunks)
+        return self._store.replace_source(source, chunks, vectors, SourceClass.FILE)
 
 
 @dataclass(slots=True)

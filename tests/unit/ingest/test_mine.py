@@ -1,0 +1,136 @@
+"""The miner on real files, with store, embedder and git told by doubles."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mempal.core.model import Changes
+from mempal.core.ports import Embedder
+from mempal.core.reports import MineOptions, MineReport
+from mempal.ingest import mine as module
+from mempal.ingest.mine import Miner
+from mempal.testing import HashEmbedder, MemoryRepositories, MemoryStore
+from tests.cases.support import Silence, age
+from tests.drawers import dump
+from tests.repositories import write_files
+
+
+@dataclass
+class Watched:
+    """An embedder that remembers what it was asked."""
+
+    batches: list[Sequence[str]] = field(default_factory=list)
+    opened: int = 0
+    model: HashEmbedder = field(default_factory=lambda: HashEmbedder(16))
+
+    def open(self) -> Embedder:
+        self.opened += 1
+        return self
+
+    @property
+    def identity(self) -> str:
+        return self.model.identity
+
+    @property
+    def dimensions(self) -> int:
+        return self.model.dimensions
+
+    def embed_documents(self, texts: Sequence[str]) -> list[bytes]:
+        self.batches.append(texts)
+        return self.model.embed_documents(texts)
+
+    def embed_query(self, text: str) -> bytes:
+        return self.model.embed_query(text)
+
+
+@dataclass
+class Pit:
+    """A tree, a store, and a fresh miner for each run."""
+
+    root: Path
+    store: MemoryStore = field(default_factory=MemoryStore)
+    embedder: Watched = field(default_factory=Watched)
+
+    def mine(
+        self,
+        *paths: Path,
+        store: MemoryStore | None = None,
+        open_embedder: Callable[[], Embedder] | None = None,
+        **options: Any,
+    ) -> MineReport:
+        miner = Miner(
+            store or self.store,
+            open_embedder or self.embedder.open,
+            MemoryRepositories(),
+            Silence(),
+        )
+        return miner.mine(list(paths) or [self.root], "w", MineOptions(**options), ())
+
+    def text_of(self, path: str) -> str:
+        drawers = self.store.drawers_of("w", str(self.root), path)
+        return "".join(drawer.content for drawer in drawers)
+
+
+@pytest.fixture
+def pit(tmp_path: Path) -> Pit:
+    root = write_files(
+        tmp_path / "tree", {"a.md": "# A\n\nalpha\n", "b/c.py": "def gamma(): ...\n"}
+    )
+    return Pit(age(root))
+
+
+def test_an_embedder_is_opened_once_however_much_there_is(pit):
+    write_files(pit.root, {f"n{number}.md": f"note {number}\n" for number in range(600)})
+    report = pit.mine()
+    assert report.drawers.added == 602
+    assert pit.embedder.opened == 1
+    assert max(map(len, pit.embedder.batches)) <= 256
+    assert sum(map(len, pit.embedder.batches)) == 602
+
+
+def test_without_new_text_no_embedder_is_opened(pit):
+    pit.mine()
+    assert pit.mine(room="elsewhere", dry_run=True).drawers == Changes(added=2, superseded=2)
+    assert pit.mine().drawers == Changes()
+    assert pit.embedder.opened == 1
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_text_that_needs_no_embedding_does_not_pile_up(pit, monkeypatch, dry_run):
+    """Neither a dry run nor new rules hold a whole tree in memory."""
+    monkeypatch.setattr(module, "_MOST_WAITING", 5_000)
+    write_files(pit.root, {f"n{number}.md": f"note {number}\n" * 100 for number in range(50)})
+    if not dry_run:
+        pit.mine()
+        write_files(pit.root, {"mempal.yaml": "rooms: [elsewhere]\n"})
+    largest = 0
+    flush = Miner._flush
+
+    def watch(self: Miner, *arguments: Any) -> None:
+        nonlocal largest
+        largest = max(largest, self._queue.characters)
+        flush(self, *arguments)
+
+    monkeypatch.setattr(Miner, "_flush", watch)
+    report = pit.mine(dry_run=dry_run)
+    assert report.files.mined + report.files.unchanged >= 52
+    assert 0 < largest < 7_000
+
+
+def test_what_cannot_be_embedded_leaves_no_trace(pit):
+    """A run that is refused has written nothing, not even that a file was touched."""
+    pit.mine()
+    os.utime(pit.root / "a.md", ns=(1, 1))
+    write_files(pit.root, {"b/c.py": "def delta(): ...\n", "empty.md": ""})
+    before = dump(pit.store)
+
+    def refuse() -> Embedder:
+        raise RuntimeError("no embedder today")
+
+    with pytest.raises(RuntimeError):
+        pit.mine(open_embedder=refuse)
+    assert dump(pit.store) == before
