@@ -222,6 +222,17 @@ def test_equal_pieces_of_one_source_are_drawers_of_their_own(store):
     assert [drawer.id for drawer in current(store)] == [first[0].id, first[1].id]
 
 
+def test_of_equal_pieces_the_current_one_stays_before_another_comes_back(store):
+    put(store, source(), "same", "same")
+    put(store, source(mined_at=200), "same")
+    put(store, source(mined_at=300), "new", "new too", "same")
+    (stays,) = [drawer for drawer in current(store) if drawer.content == "same"]
+
+    # The superseded one stood before the place where the current one stands now.
+    assert put(store, source(mined_at=400), "same") == Changes(unchanged=1, superseded=2)
+    assert [drawer.id for drawer in current(store)] == [stays.id]
+
+
 def test_a_source_without_pieces_supersedes_all_it_had(store):
     put(store, source(), "one", "two")
     gone = source(mined_at=200, state=SourceState.SKIPPED, reason="now binary")
