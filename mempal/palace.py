@@ -33,7 +33,7 @@ from mempal.core.reports import (
 )
 from mempal.health import diagnose
 from mempal.ingest.audit import audit
-from mempal.ingest.mine import Miner
+from mempal.ingest.mine import Miner, list_trees
 from mempal.ingest.note import add_note, prepare_note
 from mempal.ingest.read import read_text
 from mempal.search.cite import Citer
@@ -85,33 +85,25 @@ class Palace:
             EmbedderMismatchError: The palace was embedded by another embedder.
             UsageError: A wing or room has no valid name.
         """
+        started = monotonic()
         wing = check_name("wing", options.wing or self.default_wing(paths[0]))
         if options.room is not None:
             options = replace(options, room=check_name("room", options.room))
+        trees = list_trees(paths, self._outfit.repositories, options, exclude=(self.home,))
         if options.dry_run and not self.exists():
-            return self._mine_into(None, paths, wing, options, progress)
-        with self._open(writable=not options.dry_run) as store:
-            report = self._mine_into(store, paths, wing, options, progress)
-            if options.dry_run:
-                return report
-            return replace(report, warnings=(*report.warnings, *self._refresh(store)))
+            report = Miner(None, self._outfit.open_embedder, progress).mine(trees, wing, options)
+        else:
+            with self._open(writable=not options.dry_run) as store:
+                miner = Miner(store, lambda: self._bind_embedder(store), progress)
+                report = miner.mine(trees, wing, options)
+                late = () if options.dry_run else self._refresh(store)
+            report = replace(report, warnings=(*report.warnings, *late))
+        return replace(report, seconds=round(monotonic() - started, 3))
 
-    def _mine_into(
-        self,
-        store: Store | None,
-        paths: Sequence[Path],
-        wing: str,
-        options: MineOptions,
-        progress: Progress,
-    ) -> MineReport:
-        def open_embedder() -> Embedder:
-            embedder = self._outfit.open_embedder()
-            if store is not None:
-                store.bind_embedder(embedder.identity)
-            return embedder
-
-        miner = Miner(store, open_embedder, self._outfit.repositories, progress)
-        return miner.mine(paths, wing, options, exclude=(self.home,))
+    def _bind_embedder(self, store: Store) -> Embedder:
+        embedder = self._outfit.open_embedder()
+        store.bind_embedder(embedder.identity)
+        return embedder
 
     def add(
         self, text: str, *, wing: str, room: str, source: str = "", importance: int = 0

@@ -5,7 +5,6 @@ own, so a run that is stopped leaves whole files only and the next run goes on w
 """
 
 import hashlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,13 +81,59 @@ class _Tally:
     changes: Changes = field(default_factory=Changes)
 
 
+def list_trees(
+    paths: Sequence[Path],
+    repositories: Repositories,
+    options: MineOptions,
+    exclude: tuple[Path, ...] = (),
+) -> list[Tree]:
+    """List everything that is to be mined; nothing is written.
+
+    Paths may lie in each other: a tree is listed once, with all that was named of it.
+
+    Args:
+        paths: Files and folders; at least one.
+        repositories: What git knows.
+        options: Which rules hold.
+        exclude: Folders that are never read: the palace itself.
+
+    Raises:
+        NotFoundError: A path does not exist.
+        SourceError: A path holds nothing that can be mined.
+    """
+    rules = WalkRules(
+        use_gitignore=options.use_gitignore,
+        use_mempalignore=options.use_mempalignore,
+        ignore_files=tuple(Path(name) for name in options.ignore_files),
+    )
+    trees: dict[Path, Tree] = {}
+    for path in paths:
+        for tree in walk(path, repositories, rules, exclude).trees:
+            former = trees.get(tree.root)
+            trees[tree.root] = tree if former is None else _join(former, tree)
+    return list(trees.values())
+
+
+def _join(first: Tree, second: Tree) -> Tree:
+    """Return two lists of one tree as one; what one of them offers is not left out by the other."""
+    files = {entry.path: entry for tree in (first, second) for entry in tree.files}
+    skipped = {skip.path: skip for tree in (first, second) for skip in tree.skipped}
+    excluded = {skip.path: skip for tree in (first, second) for skip in tree.excluded}
+    return replace(
+        first,
+        files=tuple(files[path] for path in sorted(files)),
+        skipped=tuple(skipped[path] for path in sorted(skipped.keys() - files.keys())),
+        excluded=tuple(excluded[path] for path in sorted(excluded.keys() - files.keys())),
+        notices=tuple(dict.fromkeys((*first.notices, *second.notices))),
+    )
+
+
 class Miner:
     """Mines trees into one store.
 
     Args:
         store: Where drawers go; ``None`` in a dry run on a palace that does not exist.
         open_embedder: Opens the embedder; called once, when the first new text is met.
-        repositories: What git knows.
         progress: Where to report how far the run is.
     """
 
@@ -96,54 +141,38 @@ class Miner:
         self,
         store: Store | None,
         open_embedder: Callable[[], Embedder],
-        repositories: Repositories,
         progress: Progress,
     ) -> None:
         self._store = store
         self._open_embedder = open_embedder
         self._embedder: Embedder | None = None
-        self._repositories = repositories
         self._progress = progress
         self._queue = _Queue()
 
-    def mine(
-        self, paths: Sequence[Path], wing: str, options: MineOptions, exclude: tuple[Path, ...]
-    ) -> MineReport:
-        """Mine one or more files or folders.
+    def mine(self, trees: Sequence[Tree], wing: str, options: MineOptions) -> MineReport:
+        """Mine trees that were listed.
 
         Args:
-            paths: What to mine.
+            trees: What :func:`list_trees` returned; at least one.
             wing: Wing to file under.
             options: How.
-            exclude: Folders that are never read: the palace itself.
 
         Raises:
-            NotFoundError: A path does not exist.
-            SourceError: A path holds nothing that can be mined.
             EmbedderError: New text cannot be embedded; what was stored before stays.
         """
-        started = time.monotonic()
-        rules = WalkRules(
-            use_gitignore=options.use_gitignore,
-            use_mempalignore=options.use_mempalignore,
-            ignore_files=tuple(Path(name) for name in options.ignore_files),
-        )
-        walks = [walk(path, self._repositories, rules, exclude) for path in paths]
-        trees = [tree for found in walks for tree in found.trees]
         self._progress.start("mining", sum(len(tree.files) for tree in trees))
         tally = _Tally()
-        for found in walks:
-            tally.warnings.extend(found.notices)
-        top = trees[0].root
         for tree in trees:
-            self._mine_tree(tree, top, wing, options, tally)
+            tally.warnings.extend(tree.notices)
+        for tree in trees:
+            self._mine_tree(tree, trees[0].root, wing, options, tally)
         self._flush(options, tally)
         counts = FileCounts(
             len(tally.mined), tally.unchanged, len(tally.skipped), len(tally.excluded)
         )
         return MineReport(
             wing=wing,
-            roots=tuple(dict.fromkeys(str(tree.root) for tree in trees)),
+            roots=tuple(str(tree.root) for tree in trees),
             dry_run=options.dry_run,
             files=counts,
             drawers=tally.changes,
@@ -151,7 +180,6 @@ class Miner:
             excluded=tuple(tally.excluded),
             warnings=tuple(dict.fromkeys(tally.warnings)),
             mined=tuple(tally.mined),
-            seconds=round(time.monotonic() - started, 3),
         )
 
     def _mine_tree(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mempal.core.model import Changes
+from mempal.core.model import Changes, Repository
 from mempal.core.ports import Embedder
 from mempal.core.reports import MineOptions, MineReport
 from mempal.ingest import mine as module
-from mempal.ingest.mine import Miner
+from mempal.ingest.mine import Miner, list_trees
 from mempal.testing import HashEmbedder, MemoryRepositories, MemoryStore
 from tests.cases.support import Silence, age
 from tests.drawers import dump
@@ -54,21 +54,18 @@ class Pit:
     root: Path
     store: MemoryStore = field(default_factory=MemoryStore)
     embedder: Watched = field(default_factory=Watched)
+    repositories: MemoryRepositories = field(default_factory=MemoryRepositories)
 
     def mine(
         self,
         *paths: Path,
-        store: MemoryStore | None = None,
         open_embedder: Callable[[], Embedder] | None = None,
         **options: Any,
     ) -> MineReport:
-        miner = Miner(
-            store or self.store,
-            open_embedder or self.embedder.open,
-            MemoryRepositories(),
-            Silence(),
-        )
-        return miner.mine(list(paths) or [self.root], "w", MineOptions(**options), ())
+        chosen = MineOptions(**options)
+        trees = list_trees(list(paths) or [self.root], self.repositories, chosen)
+        miner = Miner(self.store, open_embedder or self.embedder.open, Silence())
+        return miner.mine(trees, "w", chosen)
 
     def text_of(self, path: str) -> str:
         drawers = self.store.drawers_of("w", str(self.root), path)
@@ -134,3 +131,22 @@ def test_what_cannot_be_embedded_leaves_no_trace(pit):
     with pytest.raises(RuntimeError):
         pit.mine(open_embedder=refuse)
     assert dump(pit.store) == before
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_paths_that_lie_in_each_other_are_mined_once(pit, order):
+    write_files(pit.root, {".mempalignore": "hidden/\n", "hidden/d.md": "delta\n"})
+    (pit.root / "link").symlink_to("a.md")
+    pit.repositories.add(Repository(pit.root))
+    named = [pit.root, pit.root / "b", pit.root / "hidden" / "d.md"]
+    report = pit.mine(*(named[number] for number in order), pit.root, pit.root / "a.md")
+    assert list(report.mined) == [".mempalignore", "a.md", "b/c.py", "hidden/d.md"]
+    assert [skip.path for skip in report.skipped] == ["link"]
+    assert report.roots == (str(pit.root),)
+
+
+def test_outside_of_git_each_named_folder_is_a_tree_of_its_own(pit):
+    report = pit.mine(pit.root / "a.md", pit.root / "b")
+    assert report.roots == (str(pit.root), str(pit.root / "b"))
+    assert list(report.mined) == ["a.md", "b/c.py"]
+    assert set(pit.store.sources("w", str(pit.root / "b"))) == {"c.py"}
