@@ -234,6 +234,8 @@ class Miner:
             tally.warnings.append(prefix + reading.warning)
         if source.state is SourceState.SKIPPED:
             tally.skipped.append(Skip(shown, source.reason or "skipped"))
+            if source.mtime_ns == _RETRY and known is not None:
+                return  # nobody knows whether what is stored of it still holds
         elif known is not None and reader.is_same_text(source, known):
             tally.unchanged += 1
             self._queue.add(_Pending(source, None, []))

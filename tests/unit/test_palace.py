@@ -1,4 +1,4 @@
-"""The palace's verbs where they decide something themselves; the rest is tested where it is done."""
+"""The verbs of the palace where they decide something themselves."""
 
 import pytest
 

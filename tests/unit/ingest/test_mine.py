@@ -1,5 +1,6 @@
 """The miner on real files, with store, embedder and git told by doubles."""
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mempal.core.files import read_regular
 from mempal.core.model import Changes, Repository
 from mempal.core.ports import Embedder
 from mempal.core.reports import MineOptions, MineReport
@@ -150,3 +152,48 @@ def test_outside_of_git_each_named_folder_is_a_tree_of_its_own(pit):
     assert report.roots == (str(pit.root), str(pit.root / "b"))
     assert list(report.mined) == ["a.md", "b/c.py"]
     assert set(pit.store.sources("w", str(pit.root / "b"))) == {"c.py"}
+
+
+def fail_on(monkeypatch: pytest.MonkeyPatch, name: str, error: OSError) -> list[str]:
+    """Let reading one file fail; return the names of those that are read."""
+    opened = []
+
+    def read(path: Path, limit: int) -> bytes:
+        opened.append(path.name)
+        if path.name == name:
+            raise error
+        return read_regular(path, limit)
+
+    monkeypatch.setattr(module, "read_regular", read)
+    return opened
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EIO, "Input/output error"),
+        FileNotFoundError(errno.ENOENT, "No such file or directory"),
+        OSError("it is not a regular file"),
+    ],
+)
+def test_what_is_stored_of_a_file_that_cannot_be_read_stays(pit, monkeypatch, error):
+    pit.mine()
+    write_files(pit.root, {"a.md": "# A\n\nanother alpha\n"})
+    with monkeypatch.context() as patch:
+        fail_on(patch, "a.md", error)
+        report = pit.mine()
+        assert report.drawers == Changes()
+        (skip,) = report.skipped
+        assert (skip.path, skip.reason) == ("a.md", f"unreadable ({error.strerror or error})")
+        assert pit.text_of("a.md") == "# A\n\nalpha\n"
+    assert pit.mine().mined == ("a.md",)
+    assert pit.text_of("a.md") == "# A\n\nanother alpha\n"
+
+
+def test_a_new_file_that_cannot_be_read_is_tried_again(pit, monkeypatch):
+    with monkeypatch.context() as patch:
+        fail_on(patch, "a.md", OSError(errno.EIO, "Input/output error"))
+        assert pit.mine().mined == ("b/c.py",)
+    opened = fail_on(monkeypatch, "nothing", OSError())
+    assert pit.mine().mined == ("a.md",)
+    assert opened == ["a.md"]
