@@ -1,6 +1,7 @@
 """The miner on real files, with store, embedder and git told by doubles."""
 
 import errno
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +11,13 @@ from typing import Any
 import pytest
 
 from mempal.core.files import read_regular
-from mempal.core.model import Changes, Repository
+from mempal.core.model import Changes, Repository, TreeListing
 from mempal.core.ports import Embedder
 from mempal.core.reports import MineOptions, MineReport
 from mempal.ingest import mine as module
 from mempal.ingest.mine import Miner, list_trees
 from mempal.testing import HashEmbedder, MemoryRepositories, MemoryStore
-from tests.cases.support import Silence, age
+from tests.cases.support import LONG_AGO_NS, Silence, age
 from tests.drawers import dump
 from tests.repositories import write_files
 
@@ -197,3 +198,192 @@ def test_a_new_file_that_cannot_be_read_is_tried_again(pit, monkeypatch):
     opened = fail_on(monkeypatch, "nothing", OSError())
     assert pit.mine().mined == ("a.md",)
     assert opened == ["a.md"]
+
+
+def forbid(*_: object) -> bytes:
+    raise AssertionError("an unchanged file was read")
+
+
+def test_what_did_not_change_is_not_read(pit, monkeypatch):
+    write_files(pit.root, {"empty.md": "", "image.png": b"\x89PNG\r\n\x1a\n\0\0", "yarn.lock": "x"})
+    age(pit.root)
+    first = pit.mine()
+    assert len(first.skipped) == 3
+    monkeypatch.setattr(module, "read_regular", forbid)
+    again = pit.mine()
+    assert (again.files.unchanged, again.skipped) == (2, first.skipped)
+    assert again.drawers == Changes()
+
+
+@pytest.mark.parametrize("change", ["size", "time", "room", "rooms", "version"])
+def test_what_may_have_changed_is_read(pit, monkeypatch, change):
+    pit.mine()
+    options = {}
+    if change == "size":
+        write_files(pit.root, {"a.md": "# A\n\nalpha!\n"})
+        os.utime(pit.root / "a.md", ns=(LONG_AGO_NS, LONG_AGO_NS))
+    elif change == "time":
+        os.utime(pit.root / "a.md", ns=(LONG_AGO_NS + 1, LONG_AGO_NS + 1))
+    elif change == "room":
+        options = {"room": "attic"}
+    elif change == "rooms":
+        write_files(pit.root, {"mempal.yaml": "rooms: [b]\n"})
+    else:
+        monkeypatch.setattr(module, "READER_VERSION", 2)
+    opened = fail_on(monkeypatch, "nothing", OSError())
+    pit.mine(**options)
+    assert "a.md" in opened
+
+
+def test_a_file_written_within_a_tick_of_being_read_is_read_again(pit, monkeypatch):
+    """Size and time cannot tell a second write in the same instant from none."""
+    instant = 1_700_000_000_000
+    monkeypatch.setattr(module, "now", lambda: instant)
+    just = instant * 1_000_000 - 1
+    age(pit.root, just)
+    pit.mine()
+    write_files(pit.root, {"a.md": "# A\n\nomega\n"})
+    age(pit.root, just)
+    assert pit.mine().mined == ("a.md",)
+    assert pit.text_of("a.md") == "# A\n\nomega\n"
+    settled = just - 10**9
+    age(pit.root, settled)
+    pit.mine()
+    opened = fail_on(monkeypatch, "nothing", OSError())
+    pit.mine()
+    assert opened == []
+
+
+def test_a_touched_file_is_neither_stored_again_nor_embedded(pit):
+    pit.mine()
+    embedded = len(pit.embedder.batches)
+    os.utime(pit.root / "a.md", ns=(LONG_AGO_NS + 5, LONG_AGO_NS + 5))
+    report = pit.mine()
+    assert (report.files.unchanged, report.mined) == (2, ())
+    assert report.drawers == Changes()
+    assert len(pit.embedder.batches) == embedded
+    source = pit.store.sources("w", str(pit.root))["a.md"]
+    assert source.mtime_ns == LONG_AGO_NS + 5
+
+
+def test_the_limit_decides_anew_in_each_run(pit, monkeypatch):
+    write_files(pit.root, {"long.md": "line of a long note\n" * 50})
+    age(pit.root)
+    (skip,) = pit.mine(limit_file_size=500).skipped
+    assert skip.reason == "too large (1000 bytes, limit 500 bytes)"
+    assert pit.mine(limit_file_size=1000).mined == ("long.md",)
+    assert pit.mine(limit_file_size=500).drawers.superseded == 2
+    assert pit.mine(limit_file_size=1000).drawers.restored == 2
+    monkeypatch.setattr(module, "read_regular", forbid)
+    assert pit.mine(limit_file_size=1001).files.unchanged == 3
+
+
+def test_a_file_that_grows_beyond_the_limit_while_it_is_read_is_skipped(pit):
+    trees = list_trees([pit.root], pit.repositories, MineOptions())
+    write_files(pit.root, {"a.md": "x" * 200})
+    options = MineOptions(limit_file_size=100)
+    report = Miner(pit.store, pit.embedder.open, Silence()).mine(trees, "w", options)
+    (skip,) = report.skipped
+    assert skip.path == "a.md"
+    assert skip.reason.endswith("is larger than 100 bytes)")
+
+
+def test_another_room_files_everything_anew(pit):
+    pit.mine()
+    assert {room.room for room in pit.store.rooms()} == {"general", "b"}
+    report = pit.mine(room="attic")
+    assert report.drawers == Changes(added=2, superseded=2)
+    assert {room.room for room in pit.store.rooms()} == {"attic"}
+    assert pit.mine().drawers == Changes(restored=2, superseded=2)
+
+
+def test_a_tree_that_moved_keeps_its_drawers(pit, monkeypatch):
+    pit.mine()
+    before = [drawer.id for drawer in pit.store.get(range(1, 9))]
+    new = pit.root.rename(pit.root.with_name("elsewhere"))
+    monkeypatch.setattr(module, "read_regular", forbid)
+    pit.root = new
+    assert pit.mine(dry_run=True).files.unchanged == 2
+    assert pit.store.roots() == [("w", str(new.with_name("tree")))]
+    report = pit.mine()
+    assert (report.files.unchanged, report.drawers) == (2, Changes())
+    assert pit.store.roots() == [("w", str(new))]
+    assert [drawer.id for drawer in pit.store.get(range(1, 9))] == before
+
+
+def test_another_tree_does_not_inherit_one_that_is_gone(pit):
+    pit.mine()
+    (pit.root / "a.md").unlink()
+    (pit.root / "b" / "c.py").unlink()
+    (pit.root / "b").rmdir()
+    pit.root.rmdir()
+    other = write_files(pit.root.with_name("other"), {"x.md": "ex\n", "y.md": "why\n"})
+    pit.mine(other)
+    assert pit.store.roots() == [("w", str(other)), ("w", str(pit.root))]
+    assert pit.text_of("a.md") == "# A\n\nalpha\n"
+
+
+def test_a_copy_beside_the_original_is_a_tree_of_its_own(pit):
+    pit.mine()
+    copy = write_files(pit.root.with_name("copy"), {"a.md": "# A\n\nalpha\n"})
+    report = pit.mine(copy)
+    assert report.drawers == Changes(added=1)
+    assert pit.store.roots() == [("w", str(copy)), ("w", str(pit.root))]
+
+
+@pytest.mark.parametrize("edit", ["", "# A\n\nalpha\n\n# B\n\nbeta\n", "\0\1\2binary"])
+def test_a_dry_run_says_what_a_run_then_does(pit, edit):
+    for _ in range(2):
+        said, before = pit.mine(dry_run=True), dump(pit.store)
+        assert dump(pit.store) == before
+        assert said.dry_run
+        done = pit.mine()
+        assert (said.files, said.drawers, said.mined, said.skipped) == (
+            done.files,
+            done.drawers,
+            done.mined,
+            done.skipped,
+        )
+        write_files(pit.root, {"a.md": edit})
+
+
+def test_blobs_and_commits_are_noted_where_git_knows_them(pit):
+    data = (pit.root / "a.md").read_bytes()
+    pit.repositories.add(
+        Repository(pit.root, commit="c0ffee", object_format="sha1"),
+        TreeListing(("a.md", "b/c.py"), frozenset({"a.md"})),
+    )
+    pit.mine()
+    tracked, untracked = pit.store.sources("w", str(pit.root)).values()
+    assert tracked.blob == hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()  # noqa: S324
+    assert (tracked.commit, untracked.commit) == ("c0ffee", None)
+    assert tracked.content_sha256 == hashlib.sha256(data).hexdigest()
+
+
+def test_a_new_commit_alone_reads_nothing(pit, monkeypatch):
+    listing = TreeListing(("a.md", "b/c.py"), frozenset({"a.md", "b/c.py"}))
+    pit.repositories.add(Repository(pit.root, commit="1" * 40), listing)
+    pit.mine()
+    pit.repositories.add(Repository(pit.root, commit="2" * 40), listing)
+    monkeypatch.setattr(module, "read_regular", forbid)
+    assert pit.mine().drawers == Changes()
+
+
+def test_what_is_said_of_an_inner_tree_begins_with_its_folder(pit):
+    outer = Repository(pit.root)
+    inner = Repository(write_files(pit.root / "vendor", {"v.md": "vee\n", "empty.md": ""}))
+    pit.repositories.add(outer, TreeListing(("a.md",), frozenset({"a.md"}), submodules=("vendor",)))
+    pit.repositories.add(inner, TreeListing(("v.md", "empty.md"), frozenset({"v.md"})))
+    report = pit.mine()
+    assert report.mined == ("a.md", "vendor/v.md")
+    assert "vendor/empty.md" in [skip.path for skip in report.skipped]
+    assert report.roots == (str(pit.root), str(inner.root))
+
+
+def test_what_could_not_be_read_exactly_is_told(pit):
+    write_files(
+        pit.root, {"bad.py": b"# caf\xe9 and more text\nx = 1\n", "mempal.yaml": "rooms: 3\n"}
+    )
+    report = pit.mine()
+    assert "mempal.yaml: rooms is not a list" in report.warnings
+    assert all(warning.isprintable() for warning in report.warnings)
