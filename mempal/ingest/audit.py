@@ -4,20 +4,22 @@ Every file on disk is stored as it is, or skipped or excluded for a named reason
 """
 
 import hashlib
+import os
+import stat
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from mempal.core.errors import NotFoundError, SourceError
-from mempal.core.files import read_regular
+from mempal.core.files import is_inside, read_regular
 from mempal.core.model import Source, SourceState
 from mempal.core.ports import Progress, Repositories, Store
 from mempal.core.reports import AuditReport, AuditRoot
 from mempal.ingest.read import read_text
 from mempal.ingest.walk import Tree, WalkRules, walk
 
-_LARGEST_FILE = 1 << 30
 _SHOWN = 20
+_CHANGED = "changed since mined"
 
 
 def audit(
@@ -59,18 +61,17 @@ def _audit_root(
     known = dict(store.sources(wing, str(root)))
     tree = _find_tree(root, repositories, exclude)
     if tree is None:
-        stored = Counter(source.state for source in known.values())
-        problem = f"{root} is not there any more; {stored[SourceState.STORED]} sources are stored"
-        return AuditRoot(wing, str(root), 0, 0, 0, 0, 0, len(known), (problem,))
+        gone = len(list(_stored_paths(known)))
+        problem = f"{root} is not there any more; {gone} sources are stored"
+        return AuditRoot(wing, str(root), 0, 0, 0, 0, 0, gone, (problem,))
     counts: Counter[str] = Counter()
     problems: list[str] = []
-    for entry in tree.files:
-        progress.advance(entry.path)
-        source = known.pop(entry.path, None)
-        outcome, complaint = _compare(store, source, entry.absolute, entry.size)
+    for path, size in _list_sizes(tree, known):
+        progress.advance(path)
+        outcome, complaint = _compare(store, known.pop(path, None), root / path, size)
         counts[outcome] += 1
         if complaint:
-            problems.append(f"{entry.path}: {complaint}")
+            problems.append(f"{path}: {complaint}")
     problems.extend(f"{path}: stored, but the file is gone" for path in _stored_paths(known))
     return AuditRoot(
         wing=wing,
@@ -80,7 +81,7 @@ def _audit_root(
         excluded=len(tree.excluded),
         changed=counts["changed"],
         new=counts["new"],
-        gone=sum(source.state is SourceState.STORED for source in known.values()),
+        gone=len(list(_stored_paths(known))),
         problems=tuple(problems[:_SHOWN]),
     )
 
@@ -93,6 +94,23 @@ def _find_tree(root: Path, repositories: Repositories, exclude: tuple[Path, ...]
     return next((tree for tree in found.trees if tree.root == root), None)
 
 
+def _list_sizes(tree: Tree, known: dict[str, Source]) -> Iterator[tuple[str, int]]:
+    """Yield path and size of what the walk offers, and of what is stored beside that.
+
+    A file that rules leave out now was mined when it was named, or under other rules.
+    """
+    offered = {entry.path for entry in tree.files}
+    yield from ((entry.path, entry.size) for entry in tree.files)
+    for path in [path for path in _stored_paths(known) if path not in offered]:
+        absolute = tree.root / path
+        try:
+            status = os.lstat(absolute)
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(status.st_mode) and is_inside(tree.root, absolute):
+            yield path, status.st_size
+
+
 def _stored_paths(known: dict[str, Source]) -> Iterator[str]:
     return (path for path, source in known.items() if source.state is SourceState.STORED)
 
@@ -101,15 +119,16 @@ def _compare(store: Store, source: Source | None, path: Path, size: int) -> tupl
     """Return what became of one file, and what is wrong with it."""
     if source is None:
         return "new", "not mined yet"
+    if source.size != size:
+        return "changed", _CHANGED
     if source.state is SourceState.SKIPPED:
-        return ("skipped", None) if source.size == size else ("changed", "changed since mined")
+        return "skipped", None
     try:
-        data = read_regular(path, _LARGEST_FILE)
+        data = read_regular(path, size)
     except OSError as error:
         return "changed", f"cannot be read ({error.strerror or error})"
     if hashlib.sha256(data).hexdigest() != source.content_sha256:
-        return "changed", "changed since mined"
+        return "changed", _CHANGED
     drawers = store.drawers_of(source.wing, source.root, source.path)
-    if "".join(drawer.content for drawer in drawers) != read_text(data):
-        return "stored", "the stored text differs from the file"
-    return "stored", None
+    is_whole = "".join(drawer.content for drawer in drawers) == read_text(data)
+    return "stored", None if is_whole else "the stored text differs from the file"
