@@ -4,6 +4,7 @@ Every key has a default; a missing file means all defaults. A file that cannot b
 that is not what its key takes, are refused with file, line and key. An unknown key is a warning.
 """
 
+import math
 import os
 import re
 import tomllib
@@ -27,12 +28,14 @@ class Key:
         help: One line for people.
         choices: The only values allowed, when not empty.
         minimum: Smallest number allowed.
+        maximum: Largest number allowed.
     """
 
     default: str | int | float | bool
     help: str
     choices: tuple[str, ...] = ()
     minimum: float | None = None
+    maximum: float | None = None
 
 
 KEYS: MappingProxyType[str, Key] = MappingProxyType(
@@ -57,6 +60,7 @@ KEYS: MappingProxyType[str, Key] = MappingProxyType(
             -1.0,
             "score in [0, 1] under which nothing is returned; -1: the measured default",
             minimum=-1,
+            maximum=1,
         ),
     }
 )
@@ -120,7 +124,9 @@ def check_value(key: str, value: object) -> str | int | float | bool:
         raise ConfigError(f"{key} takes {_describe(rule)}, not {value!r}")
     if rule.choices and value not in rule.choices:
         raise ConfigError(f"{key} takes {_describe(rule)}, not {value!r}")
-    if rule.minimum is not None and not float(value) >= rule.minimum:
+    low = -math.inf if rule.minimum is None else rule.minimum
+    high = math.inf if rule.maximum is None else rule.maximum
+    if not isinstance(value, str) and not low <= float(value) <= high:
         raise ConfigError(f"{key} takes {_describe(rule)}, not {value!r}")
     return value
 
@@ -214,4 +220,8 @@ def _describe(rule: Key) -> str:
     kind = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[
         type(rule.default)
     ]
-    return kind if rule.minimum is None else f"{kind} not below {rule.minimum:g}"
+    if rule.minimum is None:
+        return kind
+    if rule.maximum is None:
+        return f"{kind} not below {rule.minimum:g}"
+    return f"{kind} from {rule.minimum:g} to {rule.maximum:g}"

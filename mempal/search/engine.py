@@ -159,7 +159,8 @@ def _ask_meaning(
         found = meaning.nearest(question, pool, request.scope)
         lists.degraded.extend(meaning.notices())
     except (BusyError, EmbedderError, PalaceError) as error:
-        lists.degraded.append(f"answered by word only: {error.message} ({error.hint})")
+        left = "words only" if request.mode == "hybrid" else "nothing"
+        lists.degraded.append(f"answered by {left}: {error.message} ({error.hint})")
         return
     visible = store.visible((near.key for near in found), request.scope)
     lists.cosines = {near.key: near.similarity for near in found if near.key in visible}

@@ -104,13 +104,13 @@ def _order(
     top = max((words.get(key, 0.0) for key in keys), default=0.0)
     known = [cosines[key] for key in keys if key in cosines]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
+    if top == 0.0:  # by meaning alone, the cosine itself is the order
+        return {key: max(0.0, cosines.get(key, 0.0)) for key in keys}
     if not known:
         weight = 0.0
-    elif top == 0.0:
-        weight = 1.0
 
     def place(key: int) -> float:
-        by_word = words.get(key, 0.0) / top if top else 0.0
+        by_word = words.get(key, 0.0) / top
         by_meaning = float(key in cosines)
         if by_meaning and high > low:
             by_meaning = (cosines[key] - low) / (high - low)

@@ -238,7 +238,7 @@ class SqliteStore(DerivedTables):
         """Return the drawers whose id is, or begins with, ``drawer_id``."""
         name = (encode_name(drawer_id),)
         return self._drawers("d.id = ?", name) or self._drawers(
-            f"substr(d.id, 1, length(?1)) = ?1 ORDER BY d.id LIMIT {_RESOLVE_LIMIT}", name
+            f"d.id BETWEEN ?1 AND ?1 || char(1114111) ORDER BY d.id LIMIT {_RESOLVE_LIMIT}", name
         )
 
     @guarded
