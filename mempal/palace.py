@@ -5,7 +5,7 @@ again; reading verbs never create a palace.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -172,14 +172,18 @@ class Palace:
         )
         if not self.exists():
             return SearchResult(query, mode, (), hint=self._no_palace())
-        with self._open(writable=False) as store:
-            result = search(store, lambda: self._open_meaning(store), self._citer(store), request)
+        with self._open(writable=False) as store, ExitStack() as opened:
+
+            def open_meaning() -> IndexMeaning:
+                index = self._outfit.open_index(store)
+                if index is not None:
+                    opened.callback(index.close)
+                return IndexMeaning(store, self._outfit.open_embedder(), index)
+
+            result = search(store, open_meaning, self._citer(store), request)
             if result.hits or result.hint:
                 return result
             return replace(result, hint=explain_nothing(store, scope))
-
-    def _open_meaning(self, store: Store) -> IndexMeaning:
-        return IndexMeaning(store, self._outfit.open_embedder(), self._outfit.open_index(store))
 
     def wake_up(self, wing: str | None, *, max_tokens: int = 900) -> WakeUp:
         """Compose what an agent should know when it starts."""
@@ -192,13 +196,16 @@ class Palace:
         path = self.home / _IDENTITY
         if not path.exists():
             return ""
+        hint = f"make it a text file of at most {_LONGEST_IDENTITY} bytes"
         try:
-            return read_text(read_regular(path.resolve(), _LONGEST_IDENTITY)) or ""
+            text = read_text(read_regular(path.resolve(), _LONGEST_IDENTITY))
         except OSError as error:
             raise PalaceError(
-                f"{path} cannot be read ({error.strerror or error})",
-                hint=f"make it a text file of at most {_LONGEST_IDENTITY} bytes",
+                f"{path} cannot be read ({error.strerror or error})", hint=hint
             ) from error
+        if text is None:
+            raise PalaceError(f"{path} is not text", hint=hint)
+        return text
 
     def show(self, drawer_id: str) -> Shown:
         """Return one drawer by its id or the beginning of it.
@@ -241,14 +248,17 @@ class Palace:
             )
         with self._open(writable=False) as store:
             status = store.status()
-            index = self._outfit.open_index(store)
-            state = None
-            if index is not None:
-                pending = store.count_entries_since(index.position())
-                state = IndexStatus(index.name, index.count(), pending)
-                index.close()
+            state = self._describe_index(store)
             hint = "" if status.drawers else explain_nothing(store, Scope())
             return Status(str(self.home), __version__, status, state, label, warnings, hint)
+
+    def _describe_index(self, store: Store) -> IndexStatus | None:
+        index = self._outfit.open_index(store)
+        if index is None:
+            return None
+        with closing(index):
+            pending = store.count_entries_since(index.position())
+            return IndexStatus(index.name, index.count(), pending)
 
     def diagnose(self) -> Diagnosis:
         """Check everything without writing."""
