@@ -5,6 +5,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from mempal.core.config import Config
@@ -14,6 +15,8 @@ from mempal.core.ports import Store
 from mempal.core.reports import Diagnosis, Finding
 
 _REINDEX = "mempal reindex"
+# Makes words and vectors anew from the stored text, so it mends whatever the store lacks of both.
+_REEMBED = "mempal reindex --reembed"
 
 
 def diagnose(config: Config, outfit: Outfit) -> Diagnosis:
@@ -69,7 +72,7 @@ def _check_store(outfit: Outfit) -> Iterator[Finding]:
     try:
         problems = store.problems()
         for problem in problems:
-            yield Finding("database", "problem", problem, _REINDEX)
+            yield Finding("database", "problem", problem, _REEMBED)
         if not problems:
             status = store.status()
             yield Finding(
@@ -108,19 +111,28 @@ def _check_index(store: Store, outfit: Outfit) -> Iterator[Finding]:
 def _check_embedder(outfit: Outfit) -> Iterator[Finding]:
     embedder = outfit.open_embedder()
     embedder.embed_query("health")
-    yield Finding("embedder", "ok", embedder.identity)
-    if not outfit.database.exists():
-        return
-    store = outfit.open_store(False)
-    stored = store.embedder_identity()
-    store.close()
-    if stored is not None and stored != embedder.identity:
+    stored = None
+    with suppress(PalaceError):  # the check of the database has told it
+        stored = _read_identity(outfit)
+    if stored in {None, embedder.identity}:
+        yield Finding("embedder", "ok", embedder.identity)
+    else:
         yield Finding(
             "embedder",
             "problem",
             f"the palace was embedded with {stored}, but {embedder.identity} is configured",
-            f"{_REINDEX} --reembed",
+            _REEMBED,
         )
+
+
+def _read_identity(outfit: Outfit) -> str | None:
+    if not outfit.database.exists():
+        return None
+    store = outfit.open_store(False)
+    try:
+        return store.embedder_identity()
+    finally:
+        store.close()
 
 
 def _check_git(outfit: Outfit) -> Finding:
