@@ -22,7 +22,8 @@ def prepare_note(text: str, wing: str, room: str, source: str) -> tuple[Source, 
         UsageError: The text is blank, or a name is not valid.
     """
     wing, room = check_name("wing", wing), check_name("room", room)
-    cleaned = text.encode("utf-8", "replace").decode()
+    # Paired surrogates are joined, lone ones become U+FFFD: neither can be stored.
+    cleaned = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if not cleaned.strip():
         raise UsageError(
             "there is no text to add", hint="give it as an argument, or `-` to read it from stdin"
