@@ -86,10 +86,10 @@ class Palace:
             UsageError: A wing or room has no valid name.
         """
         started = monotonic()
+        trees = list_trees(paths, self._outfit.repositories, options, exclude=(self.home,))
         wing = check_name("wing", options.wing or self.default_wing(paths[0]))
         if options.room is not None:
             options = replace(options, room=check_name("room", options.room))
-        trees = list_trees(paths, self._outfit.repositories, options, exclude=(self.home,))
         if options.dry_run and not self.exists():
             report = Miner(None, self._outfit.open_embedder, progress).mine(trees, wing, options)
         else:

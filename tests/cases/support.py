@@ -1,17 +1,19 @@
 """What tests of whole palaces share: building one, asking it, and holding an answer to the disk."""
 
 import hashlib
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mempal.core.model import Drawer, Scope
 from mempal.core.reports import MineOptions, MineReport
+from mempal.ingest.decode import decode, fold
 from mempal.ingest.read import read_text
 from mempal.palace import Palace
 from mempal.wiring import change_setting, open_palace
@@ -86,21 +88,25 @@ def snapshot(palace: Palace) -> list[tuple[object, ...]]:
 
 def check_text(drawers: list[Drawer], data: bytes) -> None:
     """Hold the drawers of one file to its bytes: joined they are its text, each where it says."""
+    check_spans(drawers, data)
     assert "".join(drawer.content for drawer in drawers) == read_text(data)
+
+
+def check_spans(drawers: list[Drawer], data: bytes) -> None:
+    """Hold drawers to the lines and bytes of the file that they cite."""
+    decoded = decode(data)
+    lines = fold(decoded.text, classic=decoded.classic).split("\n")
     for drawer in drawers:
-        check_span(drawer, data)
-
-
-def check_span(drawer: Drawer, data: bytes) -> None:
-    """Hold one drawer to the lines and bytes that it cites."""
-    span, text = drawer.span, read_text(data)
-    assert span is not None
-    assert text is not None
-    lines = text.split("\n")[span.line_start - 1 : span.line_end]
-    assert drawer.content.strip("\n") in "\n".join(lines)
-    assert span.line_end <= text.count("\n") + 1
-    if span.byte_start is not None:
-        assert read_text(data[span.byte_start : span.byte_end]) == drawer.content
+        span = drawer.span
+        assert span is not None
+        assert 1 <= span.line_start <= span.line_end <= len(lines)
+        cited = "\n".join(lines[span.line_start - 1 : span.line_end])
+        assert drawer.content.strip("\n") in cited
+        if decoded.exact:
+            part = data[span.byte_start : span.byte_end].decode(decoded.encoding, "surrogateescape")
+            assert fold(part, classic=decoded.classic) == drawer.content
+        else:
+            assert span.byte_start is None
 
 
 def age(root: Path, when: int = LONG_AGO_NS) -> Path:
@@ -155,3 +161,16 @@ def run_measured(*arguments: str | Path) -> tuple[str, int]:
         timeout=120,
     )
     return done.stdout, int(done.stderr.rsplit("peak ", 1)[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How one command that ran in this process ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
