@@ -148,7 +148,7 @@ LONG_CHINESE = "水泵在四个大气压下运行阀门在中午打开" * 8000
         ("letter.md", LONG_CHINESE),
         ("data.json", json.dumps([{"id": n, "text": f"entry {n}"} for n in range(20_000)])),
         ("picture.svg", "<svg><image href='data:" + base64.b64encode(bytes(300_000)).decode()),
-        ("notes.txt", "\n".join(f"line {n}" for n in range(100_000))),
+        ("notes.txt", "\n".join(f"line {n}" for n in range(50_000))),
         ("lock.md", "How we lock the gates.\n"),
         ("package-lock-notes.md", "Why package-lock.json is in git.\n"),
         ("generated-income.md", "This file is about generated income.\n"),
