@@ -95,6 +95,8 @@ def search(
         _ask_meaning(store, open_meaning, query, request, pool, lists)
     if request.mode != "vector":
         _measure_coverage(store, units, lists)
+        # What stands before a question is not asked for: a drawer need not hold it.
+        _measure_coverage(store, _choose_units(store, query.question), lists)
     candidates = fuse(lists.words, lists.coverage, lists.cosines, floor=request.floor)
     hits = _fetch(store, citer, candidates[: request.limit], request)
     return SearchResult(request.query, request.mode, hits, terms, tuple(lists.degraded))
@@ -136,13 +138,19 @@ def _take_rarest(counted: list[tuple[Unit, int]]) -> list[tuple[Unit, int]]:
 
 
 def _measure_coverage(store: Store, units: Sequence[tuple[Unit, float]], lists: _Lists) -> None:
-    """Weigh, for each candidate, the units it holds against all that were asked for."""
+    """Weigh, for each candidate, the units it holds against all that were asked for.
+
+    A candidate that was weighed before keeps the better share.
+    """
     attainable = sum(weight for _, weight in units)
     keys = sorted({*lists.words, *lists.cosines})
+    shares: dict[int, float] = {}
     for unit, weight in units:
         holders = {key for term in unit.terms for key in store.holding(term, keys)}
         for key in holders:
-            lists.coverage[key] = lists.coverage.get(key, 0.0) + weight / attainable
+            shares[key] = shares.get(key, 0.0) + weight / attainable
+    for key, share in shares.items():
+        lists.coverage[key] = max(share, lists.coverage.get(key, 0.0))
 
 
 def _ask_meaning(

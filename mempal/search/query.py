@@ -49,19 +49,30 @@ class Query:
     Attributes:
         units: Things asked for by word, without repeats, in order.
         text: What is embedded to ask by meaning; empty when there is no word in the query.
+        question: Those of the units that ``text`` names, where it is only the end of the query.
     """
 
     units: tuple[Unit, ...]
     text: str
+    question: tuple[Unit, ...] = ()
 
 
 def analyze_query(text: str) -> Query:
     """Analyse a query of any length and content."""
     cleaned = text.encode("utf-8", "replace").decode().replace("\x00", " ")
-    units = list(dict.fromkeys(_find_units(cleaned)))
+    units = _find_telling(cleaned)
+    if not units:
+        return Query((), "")
+    question = _cut_question(cleaned)
+    is_part = len(question) < len(cleaned.strip())
+    return Query(units, question, _find_telling(question) if is_part else ())
+
+
+def _find_telling(text: str) -> tuple[Unit, ...]:
+    """Return the last units of a text, without fillers unless there is nothing else."""
+    units = list(dict.fromkeys(_find_units(text)))
     telling = [unit for unit in units if not _is_filler(unit)]
-    chosen = (telling or units)[-_MOST_UNITS:]
-    return Query(tuple(chosen), _cut_question(cleaned) if chosen else "")
+    return tuple((telling or units)[-_MOST_UNITS:])
 
 
 def _find_units(text: str) -> Iterator[Unit]:
