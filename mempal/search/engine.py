@@ -109,7 +109,7 @@ def _choose_units(store: Store, units: Sequence[Unit]) -> list[tuple[Unit, float
     the rarest things that the palace knows must do.
     """
     total = store.count_drawers()
-    counted = [_count_holders(store, unit) for unit in units]
+    counted = [pair for unit in units for pair in _count_holders(store, unit)]
     telling = [pair for pair in counted if total < _LARGE or pair[1] <= total * _COMMON_SHARE]
     chosen = telling or counted
     if sum(len(unit.terms) for unit, _ in chosen) > _MOST_TERMS:
@@ -117,13 +117,18 @@ def _choose_units(store: Store, units: Sequence[Unit]) -> list[tuple[Unit, float
     return [(unit, rarity(total, frequency)) for unit, frequency in chosen]
 
 
-def _count_holders(store: Store, unit: Unit) -> tuple[Unit, int]:
-    """Return a unit as it is asked for, with the frequency of the most exact way that is known."""
+def _count_holders(store: Store, unit: Unit) -> list[tuple[Unit, int]]:
+    """Return a unit with the frequency of the most exact way to ask for it that is known.
+
+    Of one that is unknown, each part is a unit of its own: a drawer that holds one of four was
+    asked for by a quarter.
+    """
     for term in unit.terms:
         frequency = store.document_frequency(term)
         if frequency:
-            return unit, frequency
-    return Unit((*unit.terms, *unit.parts)), 0
+            return [(unit, frequency)]
+    parts = [(Unit((part,)), store.document_frequency(part)) for part in unit.parts]
+    return parts or [(unit, 0)]
 
 
 def _take_rarest(counted: list[tuple[Unit, int]]) -> list[tuple[Unit, int]]:
