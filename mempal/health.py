@@ -96,6 +96,10 @@ def _check_index(store: Store, outfit: Outfit) -> Iterator[Finding]:
             yield Finding("index", "problem", f"{index.name}: {problem}", _REINDEX)
         if problems:
             return
+        if index.position() > store.revision():
+            detail = f"{index.name}: belongs to a newer state of the database"
+            yield Finding("index", "problem", detail, _REINDEX)
+            return
         pending = store.count_entries_since(index.position())
         detail = f"{index.name}, {index.count()} drawers"
         if not pending:

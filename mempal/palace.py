@@ -15,7 +15,7 @@ from mempal.core.config import Config
 from mempal.core.errors import BusyError, NotFoundError, PalaceError, UsageError
 from mempal.core.files import read_regular
 from mempal.core.model import Addition, Scope, SearchResult
-from mempal.core.names import check_name, clean_name
+from mempal.core.names import check_name, clean_name, normalize_name
 from mempal.core.outfit import Outfit
 from mempal.core.ports import Embedder, Progress, Store
 from mempal.core.project import default_wing
@@ -74,6 +74,15 @@ class Palace:
         """Return the wing of a path when none is named: the configured one, else its project's."""
         return self.config.text("wing") or clean_name(default_wing(path))
 
+    def _common_wing(self, paths: Sequence[Path]) -> str:
+        wings = {self.default_wing(path): path for path in paths}
+        if len(wings) > 1:
+            raise UsageError(
+                f"the paths belong to several projects: {', '.join(sorted(wings))}",
+                hint="mine them one by one, or name one wing for all with --wing",
+            )
+        return next(iter(wings))
+
     # --- writing -------------------------------------------------------------------------------
 
     def mine(self, paths: Sequence[Path], options: MineOptions, progress: Progress) -> MineReport:
@@ -87,7 +96,7 @@ class Palace:
         """
         started = monotonic()
         trees = list_trees(paths, self._outfit.repositories, options, exclude=(self.home,))
-        wing = check_name("wing", options.wing or self.default_wing(paths[0]))
+        wing = check_name("wing", options.wing or self._common_wing(paths))
         if options.room is not None:
             options = replace(options, room=check_name("room", options.room))
         if options.dry_run and not self.exists():
@@ -131,8 +140,10 @@ class Palace:
         started = monotonic()
         self._require()
         with self._open(writable=True) as store:
-            drawers = store.rebuild_words()
             embedder = self._outfit.open_embedder() if reembed else None
+            if embedder:
+                embedder.embed_query("ready")  # nothing is rebuilt before it answers
+            drawers = store.rebuild_words()
             embedded = embed_again(store, embedder, progress) if embedder else 0
             name = rebuild_index(store, self._outfit.open_index, self._outfit.lock)
             identity = store.embedder_identity() or ""
@@ -166,6 +177,7 @@ class Palace:
             UsageError: The mode is unknown, or the limit is not positive.
             PalaceError: The palace cannot be read.
         """
+        scope = replace(scope, wing=_normalize(scope.wing), room=_normalize(scope.room))
         floor = self.config.fraction("search.floor")
         request = Request(
             query, scope, min(limit, _MOST_RESULTS), mode, context, FLOOR if floor < 0 else floor
@@ -187,6 +199,7 @@ class Palace:
 
     def wake_up(self, wing: str | None, *, max_tokens: int = 900) -> WakeUp:
         """Compose what an agent should know when it starts."""
+        wing = _normalize(wing)
         if not self.exists():
             return WakeUp(wing, "", 0, hint=self._no_palace())
         with self._open(writable=False) as store:
@@ -233,6 +246,7 @@ class Palace:
 
     def rooms(self, wing: str | None = None) -> RoomList:
         """Return the size of every room, of one wing or of all."""
+        wing = _normalize(wing)
         if not self.exists():
             return RoomList((), self._no_palace())
         with self._open(writable=False) as store:
@@ -298,3 +312,7 @@ class Palace:
 
     def _no_palace(self) -> str:
         return f"there is no palace at {self.home} yet; `mempal mine` starts one"
+
+
+def _normalize(name: str | None) -> str | None:
+    return None if name is None else normalize_name(name)

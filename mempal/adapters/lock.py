@@ -59,7 +59,9 @@ class FileLock:
     def _name_owner(self) -> None:
         # The name only helps a message; the lock holds without it.
         with suppress(OSError):
-            self._owner.write_text(str(os.getpid()), encoding="ascii")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with os.fdopen(os.open(self._owner, flags, 0o600), "w", encoding="ascii") as file:
+                file.write(str(os.getpid()))
 
     def _describe_owner(self) -> str:
         try:

@@ -3,14 +3,11 @@
 Times are compared as integers, never as text. A date without a time means the whole day.
 """
 
-import re
 import time
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as day_time
 
 from mempal.core.errors import UsageError
-
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def now() -> int:
@@ -41,12 +38,13 @@ def parse_instant(text: str, *, end_of_day: bool = False) -> int:
     """
     stripped = text.strip()
     try:
-        if _DATE.fullmatch(stripped):
-            moment = datetime.combine(date.fromisoformat(stripped), day_time.min, UTC)
+        day = _read_day(stripped)
+        if day is None:
+            moment = datetime.fromisoformat(stripped)
+        else:
+            moment = datetime.combine(day, day_time.min, UTC)
             if end_of_day:
                 moment += timedelta(days=1) - timedelta(milliseconds=1)
-        else:
-            moment = datetime.fromisoformat(stripped)
     except (ValueError, OverflowError) as error:
         raise UsageError(
             f"not a date or time: {text!r}", hint="write 2026-05-01 or 2026-05-01T12:00:00Z"
@@ -54,3 +52,10 @@ def parse_instant(text: str, *, end_of_day: bool = False) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def _read_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,7 +1,7 @@
 """Names of wings and rooms: kept as the user spells them, compared exactly.
 
-``Ops Team`` and ``ops-team`` are two wings. Space around a name is dropped; what could not be typed
-or shown is refused.
+``Ops Team`` and ``ops-team`` are two wings. Space around a name is dropped and accents
+are composed; what could not be typed or shown is refused.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ def check_name(kind: str, name: str) -> str:
     Raises:
         UsageError: It is blank, too long, or holds control characters.
     """
-    stripped = name.strip()
+    stripped = normalize_name(name)
     if not stripped:
         raise UsageError(f"a {kind} needs a name", hint=f"give it with --{kind} NAME")
     if len(stripped) > _LONGEST:
@@ -31,10 +31,15 @@ def check_name(kind: str, name: str) -> str:
     return stripped
 
 
+def normalize_name(name: str) -> str:
+    """Drop space around a name and compose its accents, so that however it was typed it is one."""
+    return unicodedata.normalize("NFC", name.strip())
+
+
 def clean_name(name: str) -> str:
     """Make a folder's name a valid wing or room: what :func:`check_name` refuses becomes ``_``."""
     cleaned = "".join(
         "_" if unicodedata.category(character) in ("Cc", "Cs") else character
         for character in name[:_LONGEST]
-    ).strip()
-    return cleaned or "default"
+    )
+    return normalize_name(cleaned) or "default"

@@ -170,6 +170,10 @@ class Store(Protocol):
         """Return the sources read from one tree into one wing, by path."""
         ...
 
+    def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
+        """Return how many current drawers each source of one tree has, by path."""
+        ...
+
     def roots(self, wing: str | None = None) -> list[tuple[str, str]]:
         """Return (wing, root) of every tree that was mined, sorted."""
         ...

@@ -5,7 +5,7 @@ own, so a run that is stopped leaves whole files only and the next run goes on w
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -35,6 +35,9 @@ _BATCH = 256
 _MOST_WAITING = 1_000_000
 # A file changed so shortly before it was read may have changed again within the same clock tick.
 _TICK_NS = 20_000_000
+# Some file systems keep whole seconds only, one even every second one.
+_SECOND_NS = 1_000_000_000
+_COARSE_TICK_NS = 2 * _SECOND_NS
 # Modification time recorded for a file that could not be read, so that the next run tries again.
 _RETRY = -1
 
@@ -148,6 +151,9 @@ class Miner:
         self._embedder: Embedder | None = None
         self._progress = progress
         self._queue = _Queue()
+        self._counts: Mapping[str, int] = {}
+        # In a dry run, where a tree that has moved is still filed.
+        self._former: str | None = None
 
     def mine(self, trees: Sequence[Tree], wing: str, options: MineOptions) -> MineReport:
         """Mine trees that were listed.
@@ -192,17 +198,26 @@ class Miner:
         tally.excluded.extend(Skip(prefix + skip.path, skip.reason) for skip in tree.excluded)
         reader = _TreeReader(tree, wing, options, rooms)
         known = {} if self._store is None else self._known_sources(tree, wing, options)
+        self._counts = self._count_drawers(tree, wing)
         for entry in tree.files:
             self._progress.advance(entry.path)
             self._mine_file(reader, entry, known.get(entry.path), prefix, tally)
             if self._queue.is_full:
                 self._flush(options, tally)
+        if options.dry_run:
+            self._flush(options, tally)
+
+    def _count_drawers(self, tree: Tree, wing: str) -> Mapping[str, int]:
+        if self._store is None:
+            return {}
+        return self._store.count_by_source(wing, self._former or str(tree.root))
 
     def _known_sources(self, tree: Tree, wing: str, options: MineOptions) -> dict[str, Source]:
         store = self._store
         if store is None:
             return {}
         root = str(tree.root)
+        self._former = None
         known = dict(store.sources(wing, root))
         if known:
             return known
@@ -210,7 +225,9 @@ class Miner:
         if former is None:
             return {}
         known = dict(store.sources(wing, former))
-        if not options.dry_run:
+        if options.dry_run:
+            self._former = former
+        else:
             store.move_root(wing, former, root)
         return {path: replace(source, root=root) for path, source in known.items()}
 
@@ -227,7 +244,7 @@ class Miner:
             if known.state is SourceState.SKIPPED:
                 tally.skipped.append(Skip(shown, known.reason or "skipped before"))
             else:
-                tally.unchanged += 1
+                self._keep(entry.path, tally)
             return
         source, reading = reader.read(entry, known)
         if reading.warning:
@@ -237,7 +254,7 @@ class Miner:
             if source.mtime_ns == _RETRY and known is not None:
                 return  # nobody knows whether what is stored of it still holds
         elif known is not None and reader.is_same_text(source, known):
-            tally.unchanged += 1
+            self._keep(entry.path, tally)
             self._queue.add(_Pending(source, None, []))
             return
         else:
@@ -246,6 +263,10 @@ class Miner:
         if self._store is not None:
             missing = self._store.missing_contents(source, reading.chunks)
         self._queue.add(_Pending(source, reading.chunks, missing))
+
+    def _keep(self, path: str, tally: _Tally) -> None:
+        tally.unchanged += 1
+        tally.changes += Changes(unchanged=self._counts.get(path, 0))
 
     def _flush(self, options: MineOptions, tally: _Tally) -> None:
         """Store what waits; nothing of it when its texts cannot be embedded."""
@@ -271,7 +292,8 @@ class Miner:
         if self._store is None:
             return Changes(added=len(chunks))
         if options.dry_run:
-            return self._store.preview_source(source, chunks)
+            stored = replace(source, root=self._former or source.root)
+            return self._store.preview_source(stored, chunks)
         return self._store.replace_source(source, chunks, vectors, SourceClass.FILE)
 
 
@@ -291,11 +313,17 @@ class _TreeReader:
 
     def is_current(self, entry: FileEntry, known: Source) -> bool:
         """Return whether size and time say that a file is as it was when it was last read."""
-        settled = known.mtime_ns < known.mined_at * 1_000_000 - _TICK_NS
+        tick = _TICK_NS if known.mtime_ns % _SECOND_NS else _COARSE_TICK_NS
+        settled = known.mtime_ns < known.mined_at * 1_000_000 - tick
         same = (entry.size, entry.mtime_ns) == (known.size, known.mtime_ns)
-        was_large = (known.reason or "").startswith(TOO_LARGE)
+        return same and settled and known.rules == self.rules and self._judges_size(entry, known)
+
+    def _judges_size(self, entry: FileEntry, known: Source) -> bool:
+        """Return whether the limit of this run says of a file what that of the last one said."""
+        if known.state is SourceState.SKIPPED and not (known.reason or "").startswith(TOO_LARGE):
+            return True
         is_large = entry.size > self.options.limit_file_size
-        return same and settled and known.rules == self.rules and was_large == is_large
+        return is_large == (known.state is SourceState.SKIPPED)
 
     def is_same_text(self, source: Source, known: Source) -> bool:
         """Return whether a file that was read again holds what it held, under the same rules."""
@@ -333,6 +361,8 @@ class _TreeReader:
             content_sha256=hashlib.sha256(data).hexdigest(),
             blob=_hash_blob(self.tree.repository, data),
         )
+        if known is not None and self.is_same_text(source, known):
+            return replace(source, encoding=known.encoding), Reading(encoding=known.encoding)
         reading = read_chunks(entry.path, data)
         if reading.skip is not None:
             return _skipped(source, reading.skip)

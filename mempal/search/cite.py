@@ -6,7 +6,6 @@ nothing but a regular file is opened.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -39,6 +38,7 @@ class Citer:
         self._read_text = read_text
         self._files: dict[Path, bytes | None] = {}
         self._texts: dict[Path, str | None] = {}
+        self._unread: set[Path] = set()
         self._questions = 0
 
     def cite(self, drawer: Drawer) -> Citation:
@@ -47,6 +47,8 @@ class Citer:
             return Citation(Verdict.UNKNOWN, drawer.source_file)
         root = Path(drawer.root)
         data = self._read(root, drawer.source_file)
+        if data is None and root / drawer.source_file in self._unread:
+            return _as_stored(drawer, Verdict.UNKNOWN)
         if data is None:
             return self._cite_missing(drawer)
         if sha256(data).hexdigest() == drawer.source_sha256:
@@ -91,10 +93,14 @@ class Citer:
         path = root / relative
         if path not in self._files:
             self._files[path] = None
-            # Not there, or not to be read: either way the text is no longer at this path.
-            with suppress(OSError, ValueError):
+            try:
                 if is_inside(root, path):
                     self._files[path] = read_regular(path, _LARGEST_FILE)
+            except (OSError, ValueError):
+                # A regular file that cannot be read may still hold the text; anything else that
+                # took its place does not.
+                if path.is_file() and not path.is_symlink():
+                    self._unread.add(path)
         return self._files[path]
 
 

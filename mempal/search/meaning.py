@@ -48,12 +48,13 @@ class IndexMeaning:
         """Return the drawers most similar to a vector, best first."""
         if self._index is None:
             return []
-        position = self._index.position()
-        if position < self._store.revision():
+        if self._index.position() != self._store.revision():
             if self._index.volatile_reads:
-                _apply(self._index, self._store.entries_since(position))
+                _catch_up(self._index, self._store)
             else:
-                self._pending = self._store.count_entries_since(position)
+                self._pending = self._store.count_entries_since(
+                    find_start(self._index, self._store)
+                )
         with _refusing_misfits(self._index):
             return self._index.nearest(vector, limit, scope)
 
@@ -67,10 +68,10 @@ class IndexMeaning:
 
 def needs_refresh(store: Store, index: VectorIndex) -> bool:
     """Return whether an index lacks enough of the store to be worth writing."""
-    position = index.position()
-    if position >= store.revision():
+    position, revision = index.position(), store.revision()
+    if position == revision:
         return False
-    if not index.volatile_reads:
+    if position > revision or not index.volatile_reads:
         return True
     return store.count_entries_since(position) > max(_PATIENCE, _PATIENCE_SHARE * index.count())
 
@@ -91,8 +92,25 @@ def refresh_index(store: Store, open_index: OpenIndex, lock: Lock) -> None:
     with lock.hold(), _opened(store, open_index) as index:
         if index is not None:
             revision = store.revision()
-            _apply(index, store.entries_since(index.position()))
+            _catch_up(index, store)
             index.commit(revision)
+
+
+def find_start(index: VectorIndex, store: Store) -> int:
+    """Return the revision from which an index has to be brought up.
+
+    An index that is ahead of the database belongs to another one: an older copy was put back, and
+    the same keys name other drawers now. Nothing of it counts.
+    """
+    position = index.position()
+    return position if position <= store.revision() else 0
+
+
+def _catch_up(index: VectorIndex, store: Store) -> None:
+    start = find_start(index, store)
+    if start == 0:
+        index.reset()
+    _apply(index, store.entries_since(start))
 
 
 def rebuild_index(store: Store, open_index: OpenIndex, lock: Lock) -> str:

@@ -17,6 +17,8 @@ _OVERVIEWS = ("README.md", "README.rst", "README.txt", "README", "AGENTS.md", "C
 _MOST_OVERVIEWS = 3
 # A drawer whose text would leave less than this of the budget to others is cut at a line end.
 _LONGEST_SHARE = 0.4
+# The owner's own words leave at least this much of the budget to what is remembered.
+_IDENTITY_SHARE = 0.5
 
 
 def wake_up(store: Store, wing: str | None, identity: str, max_tokens: int) -> WakeUp:
@@ -28,13 +30,14 @@ def wake_up(store: Store, wing: str | None, identity: str, max_tokens: int) -> W
         identity: The owner's own words about who they are; may be empty.
         max_tokens: Estimated tokens the text may cost.
     """
-    head = f"# Memory of {strip_controls(wing)}" if wing else "# Memory"
-    parts = [head]
+    parts = ["# Memory"]
     if identity.strip():
-        parts.append(f"## Identity\n\n{strip_controls(identity).strip()}")
+        told = _cut(strip_controls(identity).strip(), int(max_tokens * _IDENTITY_SHARE))
+        parts.append(f"## Identity\n\n{told}")
     budget = max_tokens - estimate_tokens("\n\n".join(parts)) - estimate_tokens(wrap_recalled([]))
     chosen: list[tuple[Drawer, str, str]] = []
-    for drawer in _rank(store, wing):
+    ranked = _rank(store, wing)
+    for drawer in ranked:
         label = _label(drawer)
         text = _cut(drawer.content, min(budget, int(max_tokens * _LONGEST_SHARE)))
         cost = estimate_tokens(label) + estimate_tokens(text) + 2
@@ -46,8 +49,15 @@ def wake_up(store: Store, wing: str | None, identity: str, max_tokens: int) -> W
         parts.append(wrap_recalled([(label, text) for _, label, text in chosen]))
     text = "\n\n".join(parts)
     items = tuple(WakeUpItem(drawer.id, drawer.source_file) for drawer, _, _ in chosen)
-    hint = "" if chosen else "nothing is remembered here yet; `mempal mine` stores a repository"
-    return WakeUp(wing, text, estimate_tokens(text), items, hint)
+    return WakeUp(wing, text, estimate_tokens(text), items, _explain(ranked, items))
+
+
+def _explain(ranked: list[Drawer], items: tuple[WakeUpItem, ...]) -> str:
+    if items:
+        return ""
+    if ranked:
+        return "nothing fits into so few tokens; allow more with --max-tokens"
+    return "nothing is remembered here yet; `mempal mine` stores a repository"
 
 
 def _rank(store: Store, wing: str | None) -> list[Drawer]:

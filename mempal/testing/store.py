@@ -116,6 +116,11 @@ class MemoryStore:
         found = (source for key, source in self._sources.items() if key[:2] == (wing, root))
         return {source.path: source for source in found}
 
+    def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
+        """Return how many current drawers each source of one tree has, by path."""
+        there = (held.drawer for held in self._held.values() if held.current)
+        return Counter(d.source_file for d in there if (d.wing, d.root) == (wing, root))
+
     def roots(self, wing: str | None = None) -> list[tuple[str, str]]:
         """Return (wing, root) of every tree that was mined, sorted."""
         files = (held for held in self._sources.values() if held.kind is SourceKind.FILE)
@@ -195,6 +200,10 @@ class MemoryStore:
         }
         if chunks and all(chunk.content in known for chunk in chunks):
             ids = tuple(known[chunk.content] for chunk in chunks)
+            for held in self._held.values():
+                if held.drawer.id in ids:
+                    most = max(held.drawer.importance, importance)
+                    held.drawer = replace(held.drawer, importance=most)
             return Addition(ids, created=False, duplicate_of=ids[0])
         given = [(chunk, vectors.get(chunk.content)) for chunk in chunks]
         self._revision += 1

@@ -11,6 +11,7 @@ import pytest
 from mempal.core.errors import MempalError, NotFoundError, PalaceError, UsageError
 from mempal.core.model import Scope, SourceClass, Verdict
 from mempal.core.ports import Store, VectorIndex
+from mempal.core.reports import MineOptions
 from mempal.palace import Palace
 from tests.cases.support import Silence, fingerprint, mine, open_at
 from tests.repositories import make_repository, run_git, write_files
@@ -234,3 +235,23 @@ def test_the_commit_that_was_read_is_cited(isolation, tmp_path):
     mine(palace, root)
     (hit,) = palace.search("alpha", Scope()).hits
     assert hit.drawer.commit == run_git(root, "rev-parse", "HEAD").strip()
+
+
+def test_paths_of_several_projects_need_one_name(isolation, tmp_path):
+    for name in ("alpha", "beta"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"text of {name}")
+    palace = open_at(isolation.palace)
+    paths = [tmp_path / "alpha", tmp_path / "beta"]
+    with pytest.raises(UsageError, match="alpha, beta"):
+        palace.mine(paths, MineOptions(), Silence())
+    assert not palace.exists()
+    assert palace.mine(paths, MineOptions(wing="both"), Silence()).files.mined == 2
+
+
+def test_a_name_is_found_however_it_was_typed(isolation, tmp_path):
+    (tmp_path / "a.md").write_text("zqtyped text")
+    palace = open_at(isolation.palace)
+    palace.mine([tmp_path], MineOptions(wing="cafe\u0301"), Silence())
+    assert palace.search("zqtyped", Scope(wing=" caf\u00e9 ")).hits
+    assert palace.rooms("caf\u00e9").rooms

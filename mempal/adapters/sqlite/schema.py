@@ -80,6 +80,7 @@ CREATE TABLE drawers (
 CREATE INDEX drawers_by_source ON drawers (source_id, chunk_index);
 CREATE INDEX drawers_by_revision ON drawers (revision);
 CREATE INDEX drawers_by_room ON drawers (wing, room);
+CREATE INDEX drawers_by_content ON drawers (content_sha256);
 
 -- Times between which a drawer's text was not in its source before it came back.
 CREATE TABLE lapses (

@@ -58,6 +58,7 @@ class SqliteStore(DerivedTables):
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         super().__init__(path, writable=writable)
+        self._bound: str | None = None
         if writable:
             self._follow_rules()
 
@@ -94,6 +95,14 @@ class SqliteStore(DerivedTables):
             stored = self._meta("embedder")
         if stored != identity:
             raise EmbedderMismatchError(str(stored), identity)
+        self._bound = identity
+
+    def _check_embedder(self) -> None:
+        # Asked inside the transaction: another process may have embedded the palace with another
+        # model since this one was bound.
+        stored = self._meta("embedder")
+        if self._bound is not None and stored != self._bound:
+            raise EmbedderMismatchError(str(stored), self._bound)
 
     # --- sources -------------------------------------------------------------------------------
 
@@ -107,6 +116,17 @@ class SqliteStore(DerivedTables):
         )
         found = map(read_source, rows)
         return {source.path: source for source in found}
+
+    @guarded
+    def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
+        """Return how many current drawers each source of one tree has, by path."""
+        rows = self._connection.execute(
+            "SELECT s.path, count(*) FROM sources AS s JOIN drawers AS d ON d.source_id = s.id"
+            " WHERE s.wing = ? AND s.root = ? AND d.superseded_at IS NULL AND d.deleted_at IS NULL"
+            " GROUP BY s.id",
+            (encode_name(wing), encode_path(root)),
+        )
+        return {decode_path(path): int(count) for path, count in rows}
 
     @guarded
     def roots(self, wing: str | None = None) -> list[tuple[str, str]]:
@@ -151,6 +171,8 @@ class SqliteStore(DerivedTables):
     ) -> Changes:
         """Make ``chunks`` the current drawers of ``source``, in one transaction."""
         with self._change() as connection:
+            if vectors:
+                self._check_embedder()
             revision = next_revision(connection)
             source_id, reading_id = write_source(connection, source)
             writer = Writer(connection, source, source_id, reading_id, source_class, revision)
@@ -184,7 +206,10 @@ class SqliteStore(DerivedTables):
         with self._change() as connection:
             known = self._current_ids(source.wing, source.room, chunks)
             if known is not None:
+                self._raise_importance(known, importance)
                 return Addition(known, created=False, duplicate_of=known[0])
+            if vectors:
+                self._check_embedder()
             revision = next_revision(connection)
             source_id, reading_id = write_source(connection, source)
             writer = Writer(
@@ -200,6 +225,12 @@ class SqliteStore(DerivedTables):
             )
             record_revision(connection, revision)
         return Addition(ids, created=True)
+
+    def _raise_importance(self, ids: Sequence[str], importance: int) -> None:
+        self._connection.executemany(
+            "UPDATE drawers SET importance = max(importance, ?) WHERE id = ?",
+            [(importance, drawer_id) for drawer_id in ids],
+        )
 
     def _current_ids(self, wing: str, room: str, chunks: Sequence[Chunk]) -> tuple[str, ...] | None:
         ids = []

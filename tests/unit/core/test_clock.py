@@ -109,3 +109,9 @@ def test_printed_instants_sort_as_they_lie_in_time(instant, elapsed):
 def test_any_text_is_a_date_or_refused(text):
     with suppress(UsageError):
         assert isinstance(parse_instant(text), int)
+
+
+@pytest.mark.parametrize("text", ["20260501", "2026-W18-5", " 2026-05-01 "])
+def test_every_way_to_write_a_date_means_the_whole_day(text):
+    assert parse_instant(text) == parse_instant("2026-05-01")
+    assert parse_instant(text, end_of_day=True) == parse_instant("2026-05-01", end_of_day=True)

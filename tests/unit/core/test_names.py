@@ -18,7 +18,7 @@ from mempal.core.names import check_name, clean_name
         ("../up", "../up"),
         ("100%", "100%"),
         ("決定", "決定"),
-        ("e\u0301", "e\u0301"),
+        ("e\u0301", "\u00e9"),
         ("x" * 200, "x" * 200),
     ],
 )

@@ -95,7 +95,7 @@ def test_an_embedder_is_opened_once_however_much_there_is(pit):
 def test_without_new_text_no_embedder_is_opened(pit):
     pit.mine()
     assert pit.mine(room="elsewhere", dry_run=True).drawers == Changes(added=2, superseded=2)
-    assert pit.mine().drawers == Changes()
+    assert pit.mine().drawers == Changes(unchanged=2)
     assert pit.embedder.opened == 1
 
 
@@ -183,7 +183,7 @@ def test_what_is_stored_of_a_file_that_cannot_be_read_stays(pit, monkeypatch, er
     with monkeypatch.context() as patch:
         fail_on(patch, "a.md", error)
         report = pit.mine()
-        assert report.drawers == Changes()
+        assert report.drawers == Changes(unchanged=1)
         (skip,) = report.skipped
         assert (skip.path, skip.reason) == ("a.md", f"unreadable ({error.strerror or error})")
         assert pit.text_of("a.md") == "# A\n\nalpha\n"
@@ -212,7 +212,7 @@ def test_what_did_not_change_is_not_read(pit, monkeypatch):
     monkeypatch.setattr(module, "read_regular", forbid)
     again = pit.mine()
     assert (again.files.unchanged, again.skipped) == (2, first.skipped)
-    assert again.drawers == Changes()
+    assert again.drawers == Changes(unchanged=2)
 
 
 @pytest.mark.parametrize("change", ["size", "time", "room", "rooms", "version"])
@@ -260,7 +260,7 @@ def test_a_touched_file_is_neither_stored_again_nor_embedded(pit):
     os.utime(pit.root / "a.md", ns=(LONG_AGO_NS + 5, LONG_AGO_NS + 5))
     report = pit.mine()
     assert (report.files.unchanged, report.mined) == (2, ())
-    assert report.drawers == Changes()
+    assert report.drawers == Changes(unchanged=2)
     assert len(pit.embedder.batches) == embedded
     source = pit.store.sources("w", str(pit.root))["a.md"]
     assert source.mtime_ns == LONG_AGO_NS + 5
@@ -306,7 +306,7 @@ def test_a_tree_that_moved_keeps_its_drawers(pit, monkeypatch):
     assert pit.mine(dry_run=True).files.unchanged == 2
     assert pit.store.roots() == [("w", str(new.with_name("tree")))]
     report = pit.mine()
-    assert (report.files.unchanged, report.drawers) == (2, Changes())
+    assert (report.files.unchanged, report.drawers) == (2, Changes(unchanged=2))
     assert pit.store.roots() == [("w", str(new))]
     assert [drawer.id for drawer in pit.store.get(range(1, 9))] == before
 
@@ -366,7 +366,7 @@ def test_a_new_commit_alone_reads_nothing(pit, monkeypatch):
     pit.mine()
     pit.repositories.add(Repository(pit.root, commit="2" * 40), listing)
     monkeypatch.setattr(module, "read_regular", forbid)
-    assert pit.mine().drawers == Changes()
+    assert pit.mine().drawers == Changes(unchanged=2)
 
 
 def test_what_is_said_of_an_inner_tree_begins_with_its_folder(pit):
@@ -387,3 +387,48 @@ def test_what_could_not_be_read_exactly_is_told(pit):
     report = pit.mine()
     assert "mempal.yaml: rooms is not a list" in report.warnings
     assert all(warning.isprintable() for warning in report.warnings)
+
+
+def test_whole_seconds_are_not_trusted_until_they_have_passed(tmp_path):
+    pit = Pit(tmp_path)
+    write_files(tmp_path, {"a.md": "first"})
+    second = (tmp_path / "a.md").stat().st_mtime_ns // 10**9 * 10**9
+    os.utime(tmp_path / "a.md", ns=(second, second))
+    pit.mine()
+    (tmp_path / "a.md").write_text("other")
+    os.utime(tmp_path / "a.md", ns=(second, second))
+    assert pit.mine().drawers == Changes(added=1, superseded=1)
+    assert pit.text_of("a.md") == "other"
+
+
+def test_a_large_file_that_is_skipped_by_name_is_judged_once(tmp_path, monkeypatch):
+    pit = Pit(tmp_path)
+    write_files(tmp_path, {"big.png": "x" * 5000, "a.md": "text"})
+    age(tmp_path)
+    pit.mine(limit_file_size=1000)
+    written: list[object] = []
+    monkeypatch.setattr(pit.store, "replace_source", lambda *given: written.append(given))
+    report = pit.mine(limit_file_size=1000)
+    assert [skip.path for skip in report.skipped] == ["big.png"]
+    assert written == []
+
+
+def test_a_touched_file_is_not_cut_again(tmp_path, monkeypatch):
+    pit = Pit(tmp_path)
+    write_files(tmp_path, {"a.md": "text"})
+    age(tmp_path)
+    pit.mine()
+    os.utime(tmp_path / "a.md", ns=(LONG_AGO_NS + 5, LONG_AGO_NS + 5))
+    monkeypatch.setattr(module, "read_chunks", lambda *_: pytest.fail("cut again"))
+    assert pit.mine().files.unchanged == 1
+
+
+def test_a_dry_run_after_a_move_says_what_a_run_would_do(tmp_path):
+    write_files(tmp_path, {"old/a.md": "one", "old/b.md": "two", "old/c.md": "three"})
+    pit = Pit(tmp_path / "old")
+    pit.mine()
+    (tmp_path / "old").rename(tmp_path / "new")
+    (tmp_path / "new/b.md").write_text("changed")
+    moved = Pit(tmp_path / "new", pit.store)
+    dry = moved.mine(dry_run=True)
+    assert dry.drawers == moved.mine().drawers == Changes(added=1, unchanged=2, superseded=1)

@@ -237,7 +237,7 @@ def test_a_file_above_the_limit_is_not_read(desk, beta, monkeypatch):
     monkeypatch.setattr(cite, "_LARGEST_FILE", len(TEXT))
     assert desk.cite(beta).verdict is Verdict.SAME
     desk.write("notes.md", TEXT + "x")
-    assert desk.cite(beta).verdict is Verdict.GONE
+    assert desk.cite(beta).verdict is Verdict.UNKNOWN
 
 
 # --- what it costs ----------------------------------------------------------------------------

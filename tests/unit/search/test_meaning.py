@@ -284,3 +284,25 @@ def test_neighbors_are_those_of_the_scope(store):
     meaning = IndexMeaning(store, EMBEDDER, Disk().open_index(store))
     found = meaning.nearest(meaning.embed("kiwi"), 1, Scope(wing="v"))
     assert found == [Neighbor(3, pytest.approx(1.0, abs=0.01))]
+
+
+def test_an_index_of_a_newer_state_of_the_database_is_not_believed():
+    disk = Disk()
+    lost, restored = MemoryStore(), MemoryStore()
+    for store in (lost, restored):
+        store.bind_embedder(EMBEDDER.identity)
+    put(lost, source("a.md"), "one", "two")
+    put(lost, source("b.md"), "of a state that is gone")
+    rebuild_index(lost, disk.open_index, disk)
+    put(restored, source("c.md"), "what an older copy holds")
+    index = disk.open_index(restored)
+    assert index is not None
+    assert index.position() > restored.revision()
+    meaning = IndexMeaning(restored, EMBEDDER, index)
+    question = EMBEDDER.embed_query("what an older copy holds")
+    found = meaning.nearest(question, 10, Scope())
+    assert [near.key for near in found] == [entry.key for entry in restored.entries_since(0)]
+    index.close()
+    refresh_index(restored, disk.open_index, disk)
+    assert disk.saved[-1].position == restored.revision()
+    assert len(disk.saved[-1].entries) == 1

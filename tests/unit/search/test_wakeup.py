@@ -45,7 +45,7 @@ def test_what_matters_comes_before_what_is_new(store):
     )
     assert places == sorted(places)
     assert "of another project" not in woken.text
-    assert woken.text.startswith("# Memory of w\n\n")
+    assert woken.text.startswith("# Memory\n\n")
     assert woken.wing == "w"
     assert woken.hint == ""
 
@@ -73,7 +73,7 @@ def test_each_item_says_where_when_and_from_whom_it_is(store):
 
 def test_the_identity_stands_above_everything(store):
     woken = wake_up(store, "w", "\n I am Ada.\x1b[31m \n", 2_000)
-    assert woken.text.startswith("# Memory of w\n\n## Identity\n\nI am Ada.[31m\n\n<recalled ")
+    assert woken.text.startswith("# Memory\n\n## Identity\n\nI am Ada.[31m\n\n<recalled ")
     assert "## Identity" not in wake_up(store, "w", " \n", 2_000).text
 
 
@@ -122,7 +122,7 @@ def test_a_text_without_line_ends_or_blanks_is_cut_too(store):
 def test_a_budget_too_small_for_anything_tells_of_nothing(store, budget):
     woken = wake_up(store, "w", "", budget)
     assert woken.items == ()
-    assert woken.text == "# Memory of w"
+    assert woken.text == "# Memory"
 
 
 @given(
@@ -145,6 +145,6 @@ def test_the_budget_holds_whatever_is_stored(texts, budget, importance):
             store.replace_source(place, [piece], {}, SourceClass.FILE)
     woken = wake_up(store, "w", "", budget)
     assert woken.estimated_tokens == estimate_tokens(woken.text)
-    assert woken.estimated_tokens <= max(budget, estimate_tokens("# Memory of w"))
+    assert woken.estimated_tokens <= max(budget, estimate_tokens("# Memory"))
     assert len({item.drawer_id for item in woken.items}) == len(woken.items)
     assert bool(woken.items) == ("<recalled" in woken.text)

@@ -11,9 +11,16 @@ import pytest
 
 from mempal.adapters.sqlite import connection, schema
 from mempal.adapters.sqlite.store import SqliteStore
-from mempal.core.errors import BusyError, DamagedError, PalaceError, SchemaError
+from mempal.core.errors import (
+    BusyError,
+    DamagedError,
+    EmbedderMismatchError,
+    PalaceError,
+    SchemaError,
+)
 from mempal.core.model import Changes, Chunk, Scope, SourceClass, Term
 from mempal.core.words import ANALYZER_VERSION
+from mempal.testing import HashEmbedder
 from tests.drawers import dump, embed, put, source
 
 
@@ -376,3 +383,22 @@ def test_a_full_disk_is_named_and_leaves_what_was_before(path):
     assert dump(store) == before
     assert store.problems() == []
     store.close()
+
+
+def test_vectors_of_a_former_embedder_are_refused_inside_the_transaction(path):
+    one, other = SqliteStore(path, writable=True), SqliteStore(path, writable=True)
+    former, newer = HashEmbedder(8, "A"), HashEmbedder(16, "B")
+    one.bind_embedder(former.identity)
+    other.replace_vectors(newer.identity, [])
+    chunk = Chunk("text that was embedded before the change")
+    vectors = {chunk.content: former.embed_query(chunk.content)}
+    with pytest.raises(EmbedderMismatchError):
+        one.replace_source(source("a.md"), [chunk], vectors, SourceClass.FILE)
+    with pytest.raises(EmbedderMismatchError):
+        one.add_manual(
+            source("a.md"), [chunk], vectors, importance=0, source_class=SourceClass.PERSON
+        )
+    assert one.count_drawers() == 0
+    assert one.roots() == []
+    one.close()
+    other.close()
