@@ -262,16 +262,16 @@ class Store(Protocol):
         """Return drawers in scope that hold at least one term, by BM25, best first, ties by key."""
         ...
 
-    def document_frequency(self, term: Term) -> int:
-        """Return how many drawers hold a term, superseded ones included."""
+    def document_frequency(self, term: Term, wing: str | None = None) -> int:
+        """Return how many drawers of a wing, or of all, hold a term, superseded ones included."""
         ...
 
     def holding(self, term: Term, keys: Sequence[int]) -> set[int]:
         """Return those of ``keys`` whose drawers hold a term."""
         ...
 
-    def count_drawers(self) -> int:
-        """Return the number of drawers in the word index, superseded ones included."""
+    def count_drawers(self, wing: str | None = None) -> int:
+        """Return the number of drawers of a wing, or of all, superseded ones included."""
         ...
 
     def vector_dimensions(self) -> int | None:

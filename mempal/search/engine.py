@@ -23,6 +23,12 @@ _MOST_TERMS = 48
 # A unit that more than this share of a palace of at least this size holds is left out.
 _COMMON_SHARE = 0.25
 _LARGE = 1000
+# A wing with this share of all drawers is weighed as the whole; elsewhere, terms that more drawers
+# hold than these are not counted one by one.
+_MAIN_SHARE = 0.5
+_COUNTED = 20_000
+# How often the pool is widened when most of what is near was not there at the time asked about.
+_WIDENINGS = 6
 
 
 class Meaning(Protocol):
@@ -84,7 +90,8 @@ def search(
         return SearchResult(
             request.query, request.mode, (), hint="the query holds no word to search for"
         )
-    units = _choose_units(store, query.units)
+    frequencies = _Frequencies(store, request.scope.wing)
+    units = _choose_units(frequencies, query.units)
     lists = _Lists()
     pool = max(_POOL, 3 * request.limit)
     terms = tuple(dict.fromkeys(term for unit, _ in units for term in unit.terms))
@@ -96,39 +103,60 @@ def search(
     if request.mode != "vector":
         _measure_coverage(store, units, lists)
         # What stands before a question is not asked for: a drawer need not hold it.
-        _measure_coverage(store, _choose_units(store, query.question), lists)
+        _measure_coverage(store, _choose_units(frequencies, query.question), lists)
     candidates = fuse(lists.words, lists.coverage, lists.cosines, floor=request.floor)
     hits = _fetch(store, citer, candidates[: request.limit], request)
     return SearchResult(request.query, request.mode, hits, terms, tuple(lists.degraded))
 
 
-def _choose_units(store: Store, units: Sequence[Unit]) -> list[tuple[Unit, float]]:
+class _Frequencies:
+    """How common terms are where the question is asked: a word's weight is that of its wing."""
+
+    def __init__(self, store: Store, wing: str | None) -> None:
+        self._store = store
+        self.total = store.count_drawers()
+        within = self.total if wing is None else store.count_drawers(wing)
+        # A wing that is most of the palace has its frequencies, at less cost.
+        self._wing = wing if within < self.total * _MAIN_SHARE else None
+        self._share = within / self.total if self._wing and self.total else 1.0
+        self.total = within if self._wing else self.total
+
+    def count(self, term: Term) -> int:
+        """Return how many drawers hold a term; estimated for one that very many hold."""
+        everywhere = self._store.document_frequency(term)
+        if self._wing is None or everywhere == 0:
+            return everywhere
+        if everywhere > _COUNTED:
+            return round(everywhere * self._share)
+        return self._store.document_frequency(term, self._wing)
+
+
+def _choose_units(frequencies: _Frequencies, units: Sequence[Unit]) -> list[tuple[Unit, float]]:
     """Return the units worth asking for, each with its rarity.
 
-    What stands in a large share of a large palace tells nothing and costs most; of a long query,
-    the rarest things that the palace knows must do.
+    What stands in a large share of a large wing tells nothing and costs most; of a long query, the
+    rarest things that are known must do.
     """
-    total = store.count_drawers()
-    counted = [pair for unit in units for pair in _count_holders(store, unit)]
+    total = frequencies.total
+    counted = [pair for unit in units for pair in _count_holders(frequencies, unit)]
     telling = [pair for pair in counted if total < _LARGE or pair[1] <= total * _COMMON_SHARE]
-    chosen = telling or counted
+    chosen = telling if any(count for _, count in telling) else counted
     if sum(len(unit.terms) for unit, _ in chosen) > _MOST_TERMS:
         chosen = _take_rarest([pair for pair in chosen if pair[1]])
     return [(unit, rarity(total, frequency)) for unit, frequency in chosen]
 
 
-def _count_holders(store: Store, unit: Unit) -> list[tuple[Unit, int]]:
+def _count_holders(frequencies: _Frequencies, unit: Unit) -> list[tuple[Unit, int]]:
     """Return a unit with the frequency of the most exact way to ask for it that is known.
 
     Of one that is unknown, each part is a unit of its own: a drawer that holds one of four was
     asked for by a quarter.
     """
     for term in unit.terms:
-        frequency = store.document_frequency(term)
+        frequency = frequencies.count(term)
         if frequency:
             return [(unit, frequency)]
-    parts = [(Unit((part,)), store.document_frequency(part)) for part in unit.parts]
-    return parts or [(unit, 0)]
+    return [(Unit((part,)), frequencies.count(part)) for part in unit.parts] or [(unit, 0)]
 
 
 def _take_rarest(counted: list[tuple[Unit, int]]) -> list[tuple[Unit, int]]:
@@ -169,18 +197,35 @@ def _ask_meaning(
     try:
         meaning = open_meaning()
         question = meaning.embed(query.text)
-        found = meaning.nearest(question, pool, request.scope)
+        near = _find_near(store, meaning, question, pool, request.scope)
         lists.degraded.extend(meaning.notices())
     except (BusyError, EmbedderError, PalaceError) as error:
         left = "words only" if request.mode == "hybrid" else "nothing"
         lists.degraded.append(f"answered by {left}: {error.message} ({error.hint})")
         return
-    visible = store.visible((near.key for near in found), request.scope)
-    lists.cosines = {near.key: near.similarity for near in found if near.key in visible}
+    lists.cosines = {neighbor.key: neighbor.similarity for neighbor in near}
     unseen = [key for key in lists.words if key not in lists.cosines]
     for key, stored in store.vectors(unseen).items():
         if len(stored) == len(question):
             lists.cosines[key] = vectors.similarity(question, stored)
+
+
+def _find_near(
+    store: Store, meaning: Meaning, question: bytes, pool: int, scope: Scope
+) -> list[Neighbor]:
+    """Return the nearest drawers that the scope admits.
+
+    An index knows wings and rooms but not times, so what it finds is widened until enough of it was
+    current at the time asked about.
+    """
+    asked = pool
+    for _ in range(_WIDENINGS):
+        found = meaning.nearest(question, asked, scope)
+        visible = store.visible((neighbor.key for neighbor in found), scope)
+        if scope.as_of is None or len(visible) >= pool or len(found) < asked:
+            break
+        asked *= 4
+    return [neighbor for neighbor in found if neighbor.key in visible][:pool]
 
 
 def _fetch(
@@ -201,7 +246,18 @@ def _fetch(
                 after,
             )
         )
-    return tuple(hits)
+    return tuple(_drop_echoes(hits))
+
+
+def _drop_echoes(hits: list[Hit]) -> list[Hit]:
+    """Leave out what is only the former place of another result, of a file that was moved."""
+    places = {(hit.drawer.root, hit.drawer.source_file, hit.drawer.content) for hit in hits}
+    return [
+        hit
+        for hit in hits
+        if hit.citation.path == hit.drawer.source_file
+        or (hit.drawer.root, hit.citation.path, hit.drawer.content) not in places
+    ]
 
 
 def _fetch_neighbors(

@@ -268,17 +268,20 @@ class MemoryStore:
         ranked = sorted(scores, key=lambda key: (-scores[key], key))
         return [WordMatch(key, scores[key]) for key in ranked[: max(0, limit)]]
 
-    def document_frequency(self, term: Term) -> int:
-        """Return how many drawers hold a term."""
-        return len(self.holding(term, list(self._held)))
+    def document_frequency(self, term: Term, wing: str | None = None) -> int:
+        """Return how many drawers of a wing, or of all, hold a term."""
+        return len(self.holding(term, self._keys_of(wing)))
 
     def holding(self, term: Term, keys: Sequence[int]) -> set[int]:
         """Return those of ``keys`` whose drawers hold a term."""
         return {key for key in keys if key in self._held and self._held[key].count(term)}
 
-    def count_drawers(self) -> int:
-        """Return the number of drawers."""
-        return len(self._held)
+    def count_drawers(self, wing: str | None = None) -> int:
+        """Return the number of drawers of a wing, or of all."""
+        return len(self._keys_of(wing))
+
+    def _keys_of(self, wing: str | None) -> list[int]:
+        return [key for key, held in self._held.items() if wing in (None, held.drawer.wing)]
 
     def vector_dimensions(self) -> int | None:
         """Return the number of components of the stored vectors."""

@@ -9,6 +9,7 @@ from mempal.adapters.sqlite.connection import (
 )
 from mempal.adapters.sqlite.rows import (
     decode_path,
+    encode_name,
 )
 from mempal.adapters.sqlite.writing import (
     next_revision,
@@ -35,9 +36,9 @@ class DerivedTables(Database):
         return words.match(self._connection, terms, scope, limit)
 
     @guarded
-    def document_frequency(self, term: Term) -> int:
-        """Return how many drawers hold a term."""
-        return words.document_frequency(self._connection, term)
+    def document_frequency(self, term: Term, wing: str | None = None) -> int:
+        """Return how many drawers of a wing, or of all, hold a term."""
+        return words.document_frequency(self._connection, term, encode_name(wing))
 
     @guarded
     def holding(self, term: Term, keys: Sequence[int]) -> set[int]:
@@ -48,9 +49,14 @@ class DerivedTables(Database):
         return found
 
     @guarded
-    def count_drawers(self) -> int:
-        """Return the number of drawers in the word index, superseded ones included."""
-        row = self._connection.execute("SELECT count(*) FROM drawers").fetchone()
+    def count_drawers(self, wing: str | None = None) -> int:
+        """Return the number of drawers of a wing, or of all, superseded ones included."""
+        if wing is None:
+            row = self._connection.execute("SELECT count(*) FROM drawers").fetchone()
+        else:
+            row = self._connection.execute(
+                "SELECT count(*) FROM drawers WHERE wing = ?", (encode_name(wing),)
+            ).fetchone()
         return int(row[0])
 
     @guarded

@@ -86,7 +86,14 @@ def holding(connection: sqlite3.Connection, term: Term, keys: Sequence[int]) -> 
     return (int(key) for (key,) in rows)
 
 
-def document_frequency(connection: sqlite3.Connection, term: Term) -> int:
-    """Return how many drawers hold a term."""
-    row = connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (_quote(term),))
-    return int(row.fetchone()[0])
+def document_frequency(connection: sqlite3.Connection, term: Term, wing: str | bytes | None) -> int:
+    """Return how many drawers of a wing, or of all, hold a term."""
+    if wing is None:
+        rows = connection.execute("SELECT count(*) FROM words WHERE words MATCH ?", (_quote(term),))
+    else:
+        rows = connection.execute(
+            "SELECT count(*) FROM words CROSS JOIN drawers AS d ON d.key = words.rowid"
+            " WHERE words MATCH ? AND d.wing = ?",
+            (_quote(term), wing),
+        )
+    return int(rows.fetchone()[0])

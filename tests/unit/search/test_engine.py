@@ -367,3 +367,21 @@ def test_each_hit_is_cited(library, tmp_path):
     file.unlink()
     (hit,) = library.ask("zenith", "keyword").hits
     assert hit.citation.verdict == "gone"
+
+
+def test_the_weight_of_a_word_is_that_of_the_wing_that_is_asked(library):
+    for number in range(1200):
+        library.put(f"{number}.md", f"gateway number {number} of many", wing="large", vectors=False)
+    library.put("note.md", "the gateway address is on the wall", wing="small")
+    library.put("food.md", "eggs and flour", wing="small")
+    result = library.ask("gateway address", "keyword", scope=Scope(wing="small"))
+    assert texts(result) == ["the gateway address is on the wall"]
+    assert result.hits[0].score > 0.9
+
+
+def test_what_was_current_then_is_found_behind_much_that_is_nearer_now(library):
+    library.put("old.md", "the retry policy was to wait a minute", mined_at=10**6)
+    for number in range(300):
+        library.put(f"{number}.md", f"the retry policy {number}", mined_at=5 * 10**6)
+    result = library.ask("the retry policy", "vector", scope=Scope(as_of=2 * 10**6))
+    assert "the retry policy was to wait a minute" in texts(result)
