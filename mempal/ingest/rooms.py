@@ -28,8 +28,8 @@ aliases, no tags, shallow. What is wrong with it is told and never stops a run.
 import errno
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,8 @@ _LIMIT = 65_536
 _DEEPEST = 16
 _MOST_ROOMS = 500
 _MOST_KEYWORDS = 200
+# In all rooms together: each one is looked for in each file that is mined.
+_MOST_KEYWORDS_IN_ALL = 500
 # Characters at the beginning of a text that are searched for keywords.
 _HEAD = 4000
 
@@ -182,7 +184,17 @@ def _read_document(document: object, problems: list[str]) -> RoomRules:
             rooms.setdefault(_fold(room.name), room)
     wing = document.get("wing") or None
     name = None if wing is None else _check("wing", wing, "wing", problems)
-    return RoomRules(tuple(rooms.values()), name)
+    return RoomRules(tuple(_limit_keywords(rooms.values(), problems)), name)
+
+
+def _limit_keywords(rooms: Iterable[Room], problems: list[str]) -> Iterator[Room]:
+    left = _MOST_KEYWORDS_IN_ALL
+    for room in rooms:
+        if len(room.keywords) > left:
+            problems.append(f"only {_MOST_KEYWORDS_IN_ALL} keywords of all rooms are used")
+        kept = room.keywords[:left]
+        left -= len(kept)
+        yield replace(room, keywords=kept)
 
 
 def _read_room(entry: object, number: int, problems: list[str]) -> Room | None:

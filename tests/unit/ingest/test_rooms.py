@@ -217,3 +217,15 @@ def test_links_pipes_and_folders_are_not_followed(tmp_path: Path) -> None:
         assert rules == RoomRules()
         assert len(warnings) == 1
         assert "secret" not in warnings[0]
+
+
+def test_keywords_of_all_rooms_together_are_limited(tmp_path: Path) -> None:
+    rooms = [
+        f"  - {{name: r{n}, keywords: [{', '.join(f'k{n}x{k}' for k in range(150))}]}}"
+        for n in range(5)
+    ]
+    (tmp_path / "mempal.yaml").write_text("rooms:\n" + "\n".join(rooms))
+    rules, warnings = load_rooms(tmp_path)
+    assert sum(len(room.keywords) for room in rules.rooms) == 500
+    assert len(rules.rooms) == 5
+    assert "500 keywords of all rooms" in warnings[0]
