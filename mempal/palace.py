@@ -13,7 +13,6 @@ from time import monotonic
 from mempal import __version__
 from mempal.core.config import Config
 from mempal.core.errors import BusyError, NotFoundError, PalaceError, UsageError
-from mempal.core.files import read_regular
 from mempal.core.model import Addition, Scope, SearchResult
 from mempal.core.names import check_name, clean_name, normalize_name
 from mempal.core.outfit import Outfit
@@ -35,7 +34,7 @@ from mempal.health import diagnose
 from mempal.ingest.audit import audit
 from mempal.ingest.mine import Miner, list_trees
 from mempal.ingest.note import add_note, prepare_note
-from mempal.ingest.read import read_text
+from mempal.ingest.read import read_identity, read_text
 from mempal.search.cite import Citer
 from mempal.search.engine import Request, search
 from mempal.search.fuse import FLOOR
@@ -44,8 +43,6 @@ from mempal.search.meaning import IndexMeaning, rebuild_index, refresh_index
 from mempal.search.meaning import reembed as embed_again
 from mempal.search.wakeup import wake_up
 
-_IDENTITY = "identity.txt"
-_LONGEST_IDENTITY = 8192
 _MOST_RESULTS = 1000
 
 
@@ -203,22 +200,7 @@ class Palace:
         if not self.exists():
             return WakeUp(wing, "", 0, hint=self._no_palace())
         with self._open(writable=False) as store:
-            return wake_up(store, wing, self._read_identity(), max_tokens)
-
-    def _read_identity(self) -> str:
-        path = self.home / _IDENTITY
-        if not path.exists():
-            return ""
-        hint = f"make it a text file of at most {_LONGEST_IDENTITY} bytes"
-        try:
-            text = read_text(read_regular(path.resolve(), _LONGEST_IDENTITY))
-        except OSError as error:
-            raise PalaceError(
-                f"{path} cannot be read ({error.strerror or error})", hint=hint
-            ) from error
-        if text is None:
-            raise PalaceError(f"{path} is not text", hint=hint)
-        return text
+            return wake_up(store, wing, read_identity(self.home), max_tokens)
 
     def show(self, drawer_id: str) -> Shown:
         """Return one drawer by its id or the beginning of it.

@@ -1,7 +1,10 @@
 """From the bytes of one file to the chunks that are stored of it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from mempal.core.errors import PalaceError
+from mempal.core.files import read_regular
 from mempal.core.model import Chunk, Span
 from mempal.ingest.classify import skip_by_content
 from mempal.ingest.cut import cut_text, line_numbers
@@ -10,6 +13,8 @@ from mempal.ingest.decode import Decoded, UndecodableError, decode, fold, measur
 # Version of the rules from bytes to chunks; files read under another one are read again.
 READER_VERSION = 1
 CHUNK_LIMIT = 800
+IDENTITY_NAME = "identity.txt"
+_LONGEST_IDENTITY = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,27 @@ def read_text(data: bytes) -> str | None:
     except UndecodableError:
         return None
     return fold(decoded.text, classic=decoded.classic)
+
+
+def read_identity(home: Path) -> str:
+    """Return what the owner of a palace wrote about themselves in ``identity.txt``; may be empty.
+
+    Raises:
+        PalaceError: The file is there but is not a short text.
+    """
+    path = home / IDENTITY_NAME
+    if not path.exists():
+        return ""
+    hint = f"make it a text file of at most {_LONGEST_IDENTITY} bytes"
+    try:
+        text = read_text(read_regular(path.resolve(), _LONGEST_IDENTITY))
+    except OSError as error:
+        raise PalaceError(
+            f"{path} cannot be read ({error.strerror or error})", hint=hint
+        ) from error
+    if text is None:
+        raise PalaceError(f"{path} is not text", hint=hint)
+    return text
 
 
 def read_chunks(path: str, data: bytes) -> Reading:
