@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mempal.core.errors import BusyError, PalaceError
+from mempal.core.files import read_regular
 
 _PATIENCE_SECONDS = 60.0
+_LONGEST_OWNER = 64  # bytes
 
 
 class FileLock:
@@ -59,12 +61,13 @@ class FileLock:
     def _name_owner(self) -> None:
         # The name only helps a message; the lock holds without it.
         with suppress(OSError):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            # Without NONBLOCK, a pipe in the file's place would be waited for, the lock held.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NONBLOCK", 0)
             with os.fdopen(os.open(self._owner, flags, 0o600), "w", encoding="ascii") as file:
                 file.write(str(os.getpid()))
 
     def _describe_owner(self) -> str:
         try:
-            return f"process {int(self._owner.read_text(encoding='ascii'))}"
+            return f"process {int(read_regular(self._owner, _LONGEST_OWNER))}"
         except (OSError, ValueError):
             return "another process"

@@ -7,7 +7,9 @@ from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
+from mempal.core.config import LARGEST_FILE
 from mempal.core.errors import ConfigError
+from mempal.core.files import read_regular
 
 _BOM = "\ufeff"
 
@@ -30,13 +32,14 @@ def set_value(path: Path, key: str, value: str | float | bool) -> None:
             _replace(target, changed)
     except OSError as error:
         raise ConfigError(
-            f"{path}: cannot be changed ({error.strerror})", hint="check the file and its folder"
+            f"{path}: cannot be changed ({error.strerror or error})",
+            hint="check the file and its folder",
         ) from error
 
 
 def _read(target: Path) -> str:
     try:
-        return target.read_bytes().decode()
+        return read_regular(target, LARGEST_FILE).decode()
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:

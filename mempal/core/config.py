@@ -14,8 +14,10 @@ from types import MappingProxyType
 from typing import Any
 
 from mempal.core.errors import ConfigError, UsageError
+from mempal.core.files import read_linked
 
 FILE_NAME = "config.toml"
+LARGEST_FILE = 1_000_000  # bytes
 HOME_VARIABLE = "MEMPAL_HOME"
 
 
@@ -177,14 +179,14 @@ def load_config(home: Path) -> Config:
 
 def _read_text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_linked(path, LARGEST_FILE).decode("utf-8-sig")
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text", hint="save the file as UTF-8") from error
     except OSError as error:
         raise ConfigError(
-            f"{path}: cannot be read ({error.strerror})", hint="check the file"
+            f"{path}: cannot be read ({error.strerror or error})", hint="check the file"
         ) from error
 
 

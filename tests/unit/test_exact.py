@@ -1,6 +1,7 @@
 """The exact index: its file, whatever becomes of it, and the arithmetic."""
 
 import json
+import os
 import stat
 import struct
 import subprocess
@@ -133,6 +134,16 @@ def test_an_index_of_another_embedder_is_a_problem_with_a_name(path: Path):
     (problem,) = open_index(path, "test:B").problems()
 
     assert "another embedder" in problem
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes in the file system")
+def test_a_pipe_in_the_place_of_the_file_is_not_waited_for(path: Path):
+    path.unlink()
+    os.mkfifo(path)
+    (problem,) = open_index(path).problems()
+
+    assert "not a regular file" in problem
+    assert open_index(path).count() == 0
 
 
 def test_a_folder_in_the_place_of_the_file_is_not_removed(path: Path):

@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from mempal.core.errors import DamagedError
+from mempal.core.files import read_linked
 
 NAME = "record.json"
 VERSION = 1
+_LARGEST = 10_000_000  # bytes
 _TOKEN = re.compile(r"[0-9a-f]{16}")
 
 
@@ -104,7 +106,7 @@ def read_record(folder: Path, identity: str, dimensions: int, url: str) -> Recor
     """
     path = folder / NAME
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_linked(path, _LARGEST))
     except FileNotFoundError as error:
         raise UnusableError(f"{path} does not exist", damaged=False) from error
     except (OSError, ValueError, RecursionError) as error:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mempal.adapters.chroma.record import Seal
+from mempal.core.files import open_regular
 
 DATABASE = "chroma.sqlite3"
 _SQLITE_MAGIC = b"SQLite format 3\0"
@@ -55,7 +56,7 @@ def find_damage(data: Path, seals: Mapping[str, Seal], *, thorough: bool = False
     database = data / DATABASE
     path = database
     try:
-        with database.open("rb") as file:
+        with open_regular(database) as file:
             if file.read(len(_SQLITE_MAGIC)) != _SQLITE_MAGIC:
                 return f"{database} is not a database"
         if unknown := _find_graph_files(data) - seals.keys():
@@ -69,7 +70,7 @@ def find_damage(data: Path, seals: Mapping[str, Seal], *, thorough: bool = False
             if not known and _sum(path) != seal.checksum:
                 return f"{path} is not what was written"
     except OSError as error:
-        return f"{path} cannot be read ({error.strerror})"
+        return f"{path} cannot be read ({error.strerror or error})"
     return None
 
 
@@ -83,7 +84,7 @@ def _find_graph_files(data: Path) -> set[str]:
 
 def _sum(path: Path) -> int:
     checksum = 0
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while block := file.read(_BLOCK_BYTES):
             checksum = zlib.crc32(block, checksum)
     return checksum

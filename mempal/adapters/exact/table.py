@@ -22,6 +22,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from mempal.core.files import open_regular
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -139,7 +141,7 @@ def open_table(path: Path, identity: str, dimensions: int) -> Table:
             another embedder.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(Path(os.path.realpath(path))) as file:
             size = os.fstat(file.fileno()).st_size
             if size < _PREFIX.size:
                 raise UnusableError(f"{path} is cut off ({size} bytes)")

@@ -1,5 +1,6 @@
 """``mempal config`` and the file behind it."""
 
+import os
 import stat
 import tomllib
 from collections.abc import Callable
@@ -215,4 +216,12 @@ def test_a_write_that_fails_leaves_nothing_behind(path: Path, monkeypatch: pytes
 def test_a_folder_in_place_of_the_file_is_named(path: Path):
     path.mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"config\.toml: cannot be changed"):
+        set_value(path, "wing", "new")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes in the file system")
+def test_a_pipe_in_place_of_the_file_is_named_not_waited_for(path: Path):
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match=r"cannot be changed \(.*not a regular file\)"):
         set_value(path, "wing", "new")

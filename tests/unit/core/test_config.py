@@ -151,6 +151,19 @@ def test_any_bytes_are_a_configuration_or_refused(tmp_path_factory, data):
         assert set(load_config(home).values) == set(KEYS)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes in the file system")
+def test_a_pipe_in_place_of_the_file_is_named_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "config.toml")
+    with pytest.raises(ConfigError, match=r"config\.toml: cannot be read \(.*not a regular file\)"):
+        load_config(tmp_path)
+
+
+def test_a_file_kept_elsewhere_is_read_through_its_link(tmp_path):
+    (tmp_path / "elsewhere.toml").write_text('wing = "w"\n')
+    (tmp_path / "config.toml").symlink_to("elsewhere.toml")
+    assert load_config(tmp_path).text("wing") == "w"
+
+
 # --- single values ----------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mempal.core.files import is_inside, read_regular
+from mempal.core.files import is_inside, open_regular, read_linked, read_regular
 
 
 def test_a_file_is_read_up_to_its_limit(tmp_path):
@@ -53,6 +53,39 @@ def test_a_link_is_not_followed(tmp_path):
     link.symlink_to("secret")
     with pytest.raises(OSError, match=r"symbolic link|link"):
         read_regular(link, 10)
+
+
+def test_a_link_of_the_owners_is_followed_to_a_regular_file(tmp_path):
+    (tmp_path / "kept elsewhere").write_bytes(b"text")
+    link = tmp_path / "link"
+    link.symlink_to("kept elsewhere")
+    assert read_linked(link, 4) == read_linked(tmp_path / "kept elsewhere", 4) == b"text"
+    (tmp_path / "kept elsewhere").unlink()
+    with pytest.raises(FileNotFoundError):
+        read_linked(link, 4)
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(OSError, match="link"):
+        read_linked(tmp_path / "circle", 4)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes in the file system")
+def test_a_link_to_a_pipe_is_neither_read_nor_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    with pytest.raises(OSError, match="is not a regular file"):
+        read_linked(tmp_path / "link", 10)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs a list of open files")
+def test_a_refusal_leaves_nothing_open(tmp_path):
+    def count_open() -> int:
+        return len(list(Path("/dev/fd").iterdir()))
+
+    before = count_open()
+    for _ in range(5):
+        with pytest.raises(OSError, match="is not a regular file"):
+            open_regular(tmp_path)
+    assert count_open() == before
 
 
 @pytest.mark.parametrize(
