@@ -23,7 +23,7 @@ def diagnose(config: Config, outfit: Outfit) -> Diagnosis:
     """Check folder, database, index, embedder, git and installation."""
     findings = [
         *_check_config(config),
-        *_check_home(config.home, outfit.database),
+        *_check_home(config.home, outfit),
         *_guard("database", lambda: _check_store(outfit)),
         *_guard("embedder", lambda: _check_embedder(outfit)),
         _check_git(outfit),
@@ -47,14 +47,16 @@ def _check_config(config: Config) -> Iterator[Finding]:
         yield Finding("config", "warning", warning, "mempal config list")
 
 
-def _check_home(home: Path, database: Path) -> Iterator[Finding]:
-    if not database.exists():
+def _check_home(home: Path, outfit: Outfit) -> Iterator[Finding]:
+    if not outfit.has_database():
         yield Finding("home", "ok", f"no palace at {home} yet", "mempal mine")
         return
     yield Finding("home", "ok", str(home))
     if os.name != "posix":
         return
-    for path, wanted in ((home, 0o700), (database, 0o600)):
+    for path, wanted in ((home, 0o700), (outfit.database, 0o600)):
+        if not path.exists():  # a link that leads nowhere
+            continue
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & 0o077:
             yield Finding(
@@ -66,7 +68,7 @@ def _check_home(home: Path, database: Path) -> Iterator[Finding]:
 
 
 def _check_store(outfit: Outfit) -> Iterator[Finding]:
-    if not outfit.database.exists():
+    if not outfit.has_database():
         return
     store = outfit.open_store(False)
     try:
@@ -130,7 +132,7 @@ def _check_embedder(outfit: Outfit) -> Iterator[Finding]:
 
 
 def _read_identity(outfit: Outfit) -> str | None:
-    if not outfit.database.exists():
+    if not outfit.has_database():
         return None
     store = outfit.open_store(False)
     try:

@@ -65,7 +65,7 @@ class Palace:
 
     def exists(self) -> bool:
         """Return whether there is a palace in the folder."""
-        return self._outfit.database.exists()
+        return self._outfit.has_database()
 
     def default_wing(self, path: Path) -> str:
         """Return the wing of a path when none is named: the configured one, else its project's."""

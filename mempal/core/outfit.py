@@ -1,5 +1,6 @@
 """What a palace is made of: the ports it was given, behind functions that open them when needed."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,3 +30,11 @@ class Outfit:
     lock: Lock
     repositories: Repositories
     describe_git: Callable[[], str | None]
+
+    def has_database(self) -> bool:
+        """Return whether anything stands where the database belongs.
+
+        A link that leads nowhere counts: its palace may be on a disk that is not there now, and
+        "no palace yet" would invite to start another.
+        """
+        return os.path.lexists(self.database)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mempal.core.errors import MempalError, NotFoundError, PalaceError, UsageError
+from mempal.core.errors import DamagedError, MempalError, NotFoundError, PalaceError, UsageError
 from mempal.core.model import Scope, SourceClass, Verdict
 from mempal.core.ports import Store, VectorIndex
 from mempal.core.reports import MineOptions
@@ -63,6 +63,28 @@ def test_reading_says_where_there_is_no_palace_and_makes_none(isolation, ask):
     hint = ask(open_at(isolation.palace))
     assert hint == f"there is no palace at {isolation.palace} yet; `mempal mine` starts one"
     assert not isolation.palace.exists()
+
+
+@pytest.mark.parametrize("ask", READING)
+@pytest.mark.parametrize("target", ["palace.db", "unmounted/palace.db"])
+def test_a_link_that_leads_nowhere_is_no_invitation_to_start_anew(isolation, ask, target):
+    isolation.palace.mkdir()
+    (isolation.palace / "palace.db").symlink_to(target)
+    palace = open_at(isolation.palace)
+    with pytest.raises(DamagedError, match=r"palace\.db is a link to what is not there") as caught:
+        ask(palace)
+    assert "mine" not in caught.value.hint
+    assert not palace.diagnose().healthy
+
+
+def test_a_database_kept_elsewhere_is_used_through_its_link(isolation, tree, tmp_path):
+    isolation.palace.mkdir()
+    (tmp_path / "disk").mkdir()
+    (isolation.palace / "palace.db").symlink_to(tmp_path / "disk" / "palace.db")
+    palace = open_at(isolation.palace)
+    mine(palace, tree)
+    assert [hit.drawer.source_file for hit in palace.search("alpha", Scope()).hits] == ["a.md"]
+    assert (isolation.palace / "palace.db").is_symlink()
 
 
 @pytest.mark.parametrize("ask", READING[:4])

@@ -58,6 +58,11 @@ def open_reading(path: Path) -> sqlite3.Connection:
         DamagedError: The file is no palace database.
         SchemaError: A newer mempal wrote it.
     """
+    if path.is_symlink() and not path.exists():
+        raise DamagedError(
+            f"{path} is a link to what is not there",
+            hint="mount the disk that holds it, or remove the link",
+        )
     if not path.is_file():
         raise DamagedError(f"{path} is not a file", hint=_RESTORE)
     if path.stat().st_size == 0:
