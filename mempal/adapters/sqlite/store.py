@@ -133,8 +133,8 @@ class SqliteStore(DerivedTables):
         """Return (wing, root) of every tree that was mined, sorted."""
         rows = self._connection.execute(
             "SELECT DISTINCT wing, root FROM sources"
-            " WHERE kind = 'file' AND (?1 IS NULL OR wing = ?1)",
-            (encode_name(wing),),
+            " WHERE kind = 'file' AND (? IS NULL OR wing = ?)",
+            (encode_name(wing),) * 2,
         )
         return sorted((name, decode_path(root)) for name, root in rows)
 
@@ -269,7 +269,7 @@ class SqliteStore(DerivedTables):
         """Return the drawers whose id is, or begins with, ``drawer_id``."""
         name = (encode_name(drawer_id),)
         return self._drawers("d.id = ?", name) or self._drawers(
-            f"d.id BETWEEN ?1 AND ?1 || char(1114111) ORDER BY d.id LIMIT {_RESOLVE_LIMIT}", name
+            f"d.id BETWEEN ? AND ? || char(1114111) ORDER BY d.id LIMIT {_RESOLVE_LIMIT}", name * 2
         )
 
     @guarded
@@ -321,9 +321,9 @@ class SqliteStore(DerivedTables):
             "SELECT key FROM (SELECT key, importance, added_at, row_number() OVER"
             "  (PARTITION BY source_id ORDER BY importance DESC, chunk_index, key) AS place"
             "  FROM drawers WHERE superseded_at IS NULL AND deleted_at IS NULL"
-            "  AND (?1 IS NULL OR wing = ?1))"
-            " WHERE place = 1 ORDER BY importance DESC, added_at DESC, key DESC LIMIT ?2",
-            (encode_name(wing), limit),
+            "  AND (? IS NULL OR wing = ?))"
+            " WHERE place = 1 ORDER BY importance DESC, added_at DESC, key DESC LIMIT ?",
+            (encode_name(wing), encode_name(wing), limit),
         )
         return self.get([int(key) for (key,) in rows])
 
