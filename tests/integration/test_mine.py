@@ -390,14 +390,22 @@ def is_late(request: Request) -> bool:
     return any("note number 400" in text for text in request.document["input"])
 
 
+# Tests that a shell started in the background ignore interrupts, and so do their children.
+_INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from mempal.entry import main
+main()
+"""
+
+
 def start(*arguments: str | Path) -> "subprocess.Popen[str]":
     """Start the command as a terminal would: an interrupt reaches it."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "mempal", *map(str, arguments)],
+        [sys.executable, "-P", "-c", _INTERRUPTIBLE, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler) and None,  # noqa: PLW1509
     )
 
 
