@@ -22,6 +22,8 @@ class SourceKind(StrEnum):
 
     FILE = "file"
     MANUAL = "manual"
+    CONVERSATION = "conversation"
+    HISTORY = "history"
 
 
 class SourceState(StrEnum):
@@ -53,13 +55,30 @@ class Span:
     """A range of a source.
 
     1-based inclusive lines, 0-based half-open bytes of the file as it lies on disk; the bytes are
-    unknown in encodings with hidden states.
+    unknown in encodings with hidden states. Where the text was derived from these bytes (a message
+    out of a record), ``digest`` is their SHA-256, hex, by which a citation is checked.
     """
 
     line_start: int
     line_end: int
     byte_start: int | None = None
     byte_end: int | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Who said a piece of text, and when.
+
+    Attributes:
+        speaker: Name, as the source spells it.
+        source_class: What kind of speaker that is.
+        said_at: Instant it was said; ``None`` when the source does not tell.
+    """
+
+    speaker: str | None
+    source_class: SourceClass
+    said_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +89,13 @@ class Chunk:
         content: The text, line ends folded to a newline.
         span: Where it lies in the source; absent for text that came from no file.
         symbols: Names defined or headings opened in it, blank-separated; searched, never shown.
+        voice: Who said it; ``None`` for text whose source as a whole tells.
     """
 
     content: str
     span: Span | None = None
     symbols: str = ""
+    voice: Voice | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Chat transcripts: what was said, by whom and when, out of the files that other tools keep."""
