@@ -107,6 +107,21 @@ class EmbedderMismatchError(PalaceError):
         self.configured = configured
 
 
+class VectorsMissingError(PalaceError):
+    """Texts are new to a source that had them when it was asked which vectors it lacks.
+
+    Another process changed the source in between; asking again finds them. Nothing was written.
+    """
+
+    code = "vectors_missing"
+    retryable = True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another process changed the same source", hint="run it again; nothing is lost"
+        )
+
+
 class EmbedderError(MempalError):
     """The embedder cannot be loaded or did not answer."""
 

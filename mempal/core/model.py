@@ -31,6 +31,8 @@ class SourceState(StrEnum):
 
     STORED = "stored"
     SKIPPED = "skipped"
+    GONE = "gone"
+    FORGOTTEN = "forgotten"
 
 
 class Verdict(StrEnum):
@@ -99,6 +101,15 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a source is filed: its wing, the root of its tree and its path below that."""
+
+    wing: str
+    root: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A file, transcript or command that drawers came from, and the state it was last read in.
 
@@ -116,6 +127,10 @@ class Source:
         rules: Name of the rules (version, rooms) that turned bytes into drawers; other rules read
             the file again.
         reason: Why a skipped source holds no drawers.
+        session: Key of a conversation, which is one source whatever file holds it.
+        holder: The file that holds a conversation.
+        tail: Where reading a growing file goes on, as its reader wrote it down.
+        moved_to: Path in the same tree that the drawers of a file that is gone were moved to.
     """
 
     wing: str
@@ -133,6 +148,15 @@ class Source:
     mined_at: int = 0
     state: SourceState = SourceState.STORED
     reason: str | None = None
+    session: str | None = None
+    holder: Place | None = None
+    tail: str | None = None
+    moved_to: str | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where the source is filed."""
+        return Place(self.wing, self.root, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +166,15 @@ class Drawer:
     Attributes:
         key: The store's own small integer, which indexes use; stable for the life of the drawer.
         id: Public identifier, deterministic and collision-safe.
-        source_file: ``source.path`` of the source it came from.
-        root: ``source.root`` of that source; ``Path(root) / source_file`` opens the file.
+        source_file: ``path`` of the file it came from; the name of a source that is no file.
+        root: ``root`` of that file; ``Path(root) / source_file`` opens it. Empty for text given by
+            hand.
         chunk_index: Position among the drawers of its source.
         added_at: Instant it was first stored.
         superseded_at: Instant its text was found to be no longer in the source.
         deleted_at: Instant it was deleted.
+        said_at: Instant its words were said or written, where the source tells.
+        session: Key of the conversation it belongs to.
     """
 
     key: int
@@ -169,6 +196,8 @@ class Drawer:
     source_sha256: str
     blob: str | None
     commit: str | None
+    said_at: int | None = None
+    session: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,13 @@ from mempal.core.model import (
     Drawer,
     IndexEntry,
     Neighbor,
+    Place,
     Repository,
     RoomCount,
     Scope,
     Source,
     SourceClass,
+    SourceKind,
     StoreStatus,
     Term,
     TreeListing,
@@ -166,12 +168,22 @@ class Store(Protocol):
         """
         ...
 
-    def sources(self, wing: str, root: str) -> Mapping[str, Source]:
-        """Return the sources read from one tree into one wing, by path."""
+    def sources(
+        self, wing: str, root: str, kind: SourceKind = SourceKind.FILE
+    ) -> Mapping[str, Source]:
+        """Return the sources of one kind read from one tree into one wing, by path."""
+        ...
+
+    def source(self, place: Place) -> Source | None:
+        """Return the source filed at a place."""
+        ...
+
+    def held_in(self, place: Place) -> list[Source]:
+        """Return the conversations that a file holds, by path."""
         ...
 
     def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
-        """Return how many current drawers each source of one tree has, by path."""
+        """Return how many current drawers each file of one tree has or holds, by path."""
         ...
 
     def roots(self, wing: str | None = None) -> list[tuple[str, str]]:
@@ -185,11 +197,13 @@ class Store(Protocol):
         """
         ...
 
-    def missing_contents(self, source: Source, chunks: Sequence[Chunk]) -> list[str]:
+    def missing_contents(
+        self, source: Source, chunks: Sequence[Chunk], start: int = 0
+    ) -> list[str]:
         """Return, without repeats, the texts that ``replace_source`` would need a vector for."""
         ...
 
-    def preview_source(self, source: Source, chunks: Sequence[Chunk]) -> Changes:
+    def preview_source(self, source: Source, chunks: Sequence[Chunk], start: int = 0) -> Changes:
         """Return what ``replace_source`` would do, without doing it."""
         ...
 
@@ -199,12 +213,25 @@ class Store(Protocol):
         chunks: Sequence[Chunk],
         vectors: Mapping[str, bytes],
         source_class: SourceClass,
+        start: int = 0,
     ) -> Changes:
-        """Make ``chunks`` the current drawers of ``source``.
+        """Make ``chunks`` the current drawers of ``source`` from the place ``start`` on.
 
         Drawers whose text is among the chunks stay (with their new place), superseded ones come
-        back, new text is added with its vector from ``vectors``, and drawers whose text is not
-        among the chunks are superseded. Storing the same chunks again changes no drawer.
+        back, deleted ones stay deleted, new text is added with its vector from ``vectors``, and
+        drawers whose text is not among the chunks are superseded. Drawers before ``start`` are
+        left alone. Storing the same chunks again changes no drawer.
+
+        Args:
+            source: The source; a holder that it names is stored already.
+            chunks: Its text; a chunk with a voice says itself who speaks.
+            vectors: Vectors of at least the texts that ``missing_contents`` names.
+            source_class: Who speaks in chunks without a voice.
+            start: Place of the first chunk.
+
+        Raises:
+            VectorsMissingError: New text has no vector.
+            EmbedderMismatchError: The store was bound to another embedder meanwhile.
         """
         ...
 

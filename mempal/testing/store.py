@@ -8,7 +8,7 @@ from itertools import count
 from math import log1p
 from operator import attrgetter
 
-from mempal.core.errors import EmbedderMismatchError
+from mempal.core.errors import EmbedderMismatchError, VectorsMissingError
 from mempal.core.ids import hash_content, make_drawer_id
 from mempal.core.model import (
     Addition,
@@ -16,6 +16,7 @@ from mempal.core.model import (
     Chunk,
     Drawer,
     IndexEntry,
+    Place,
     RoomCount,
     Scope,
     Source,
@@ -24,6 +25,7 @@ from mempal.core.model import (
     SourceState,
     StoreStatus,
     Term,
+    Voice,
     WordMatch,
 )
 from mempal.core.vector import dimensions
@@ -40,6 +42,7 @@ def _fold_words(text: str) -> tuple[str, ...]:
 class _Held:
     """A drawer, and what its store knows beside it."""
 
+    place: Place
     drawer: Drawer
     symbols: str
     vector: bytes | None
@@ -51,8 +54,12 @@ class _Held:
     def current(self) -> bool:
         return self.drawer.superseded_at is None and self.drawer.deleted_at is None
 
+    @property
+    def lapsed(self) -> bool:
+        return self.drawer.superseded_at is not None and self.drawer.deleted_at is None
+
     def read_words(self) -> None:
-        texts = self.drawer.content, self.drawer.source_file, self.symbols
+        texts = self.drawer.content, self.place.path, self.symbols
         parts = derive_parts(" ".join(texts))
         self.columns = tuple(map(_fold_words, (*texts, parts)))
 
@@ -94,7 +101,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._revision = 0
         self._embedder: str | None = None
-        self._sources: dict[tuple[str, str, str], Source] = {}
+        self._sources: dict[Place, Source] = {}
         self._held: dict[int, _Held] = {}
 
     def revision(self) -> int:
@@ -111,15 +118,28 @@ class MemoryStore:
         if self._embedder != identity:
             raise EmbedderMismatchError(self._embedder, identity)
 
-    def sources(self, wing: str, root: str) -> Mapping[str, Source]:
-        """Return the sources read from one tree into one wing, by path."""
-        found = (source for key, source in self._sources.items() if key[:2] == (wing, root))
+    def sources(
+        self, wing: str, root: str, kind: SourceKind = SourceKind.FILE
+    ) -> Mapping[str, Source]:
+        """Return the sources of one kind read from one tree into one wing, by path."""
+        wanted = wing, root, kind
+        found = (s for s in self._sources.values() if (s.wing, s.root, s.kind) == wanted)
         return {source.path: source for source in found}
 
+    def source(self, place: Place) -> Source | None:
+        """Return the source filed at a place."""
+        return self._sources.get(place)
+
+    def held_in(self, place: Place) -> list[Source]:
+        """Return the conversations that a file holds, by path."""
+        found = (source for source in self._sources.values() if source.holder == place)
+        return sorted(found, key=attrgetter("path"))
+
     def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
-        """Return how many current drawers each source of one tree has, by path."""
-        there = (held.drawer for held in self._held.values() if held.current)
-        return Counter(d.source_file for d in there if (d.wing, d.root) == (wing, root))
+        """Return how many current drawers each file of one tree has or holds, by path."""
+        places = (self._sources[held.place] for held in self._held.values() if held.current)
+        homes = (source.holder or source.place for source in places)
+        return Counter(home.path for home in homes if (home.wing, home.root) == (wing, root))
 
     def roots(self, wing: str | None = None) -> list[tuple[str, str]]:
         """Return (wing, root) of every tree that was mined, sorted."""
@@ -128,22 +148,33 @@ class MemoryStore:
 
     def move_root(self, wing: str, old: str, new: str) -> None:
         """Record that the tree at ``old`` now lies at ``new``."""
-        for path, source in self.sources(wing, old).items():
-            for held in self._of(source):
-                held.drawer = replace(held.drawer, root=new)
-            del self._sources[wing, old, path]
-            self._sources[wing, new, path] = replace(source, root=new)
+        for source in [s for s in self._sources.values() if (s.wing, s.root) == (wing, old)]:
+            self._move(source, replace(source, root=new))
 
-    def missing_contents(self, source: Source, chunks: Sequence[Chunk]) -> list[str]:
+    def _move(self, source: Source, moved: Source) -> None:
+        """File a source elsewhere, with its drawers and the conversations that it holds."""
+        drawers, conversations = self._of(source), self.held_in(source.place)
+        del self._sources[source.place]
+        self._sources[moved.place] = moved
+        for held in drawers:
+            held.place = moved.place
+            held.drawer = _stamp(held.drawer, moved)
+            held.read_words()
+        for conversation in conversations:
+            self._move(conversation, replace(conversation, holder=moved.place))
+
+    def missing_contents(
+        self, source: Source, chunks: Sequence[Chunk], start: int = 0
+    ) -> list[str]:
         """Return, without repeats, the texts that ``replace_source`` would need a vector for."""
-        pairs = zip(chunks, self._pair(source, chunks)[0], strict=True)
+        pairs = zip(chunks, self._pair(source, chunks, start)[0], strict=True)
         return list(dict.fromkeys(chunk.content for chunk, held in pairs if held is None))
 
-    def preview_source(self, source: Source, chunks: Sequence[Chunk]) -> Changes:
+    def preview_source(self, source: Source, chunks: Sequence[Chunk], start: int = 0) -> Changes:
         """Return what ``replace_source`` would do, without doing it."""
-        kept, left = self._pair(source, chunks)
+        kept, left = self._pair(source, chunks, start)
         added = kept.count(None)
-        restored = sum(held is not None and not held.current for held in kept)
+        restored = sum(held is not None and held.lapsed for held in kept)
         return Changes(added, len(kept) - added - restored, len(left), restored)
 
     def replace_source(
@@ -152,22 +183,26 @@ class MemoryStore:
         chunks: Sequence[Chunk],
         vectors: Mapping[str, bytes],
         source_class: SourceClass,
+        start: int = 0,
     ) -> Changes:
-        """Make ``chunks`` the current drawers of ``source``."""
-        changes = self.preview_source(source, chunks)
-        kept, left = self._pair(source, chunks)
+        """Make ``chunks`` the current drawers of ``source`` from the place ``start`` on."""
+        changes = self.preview_source(source, chunks, start)
+        kept, left = self._pair(source, chunks, start)
         # Whatever may fail comes first, so that nothing is stored by half.
-        given = {text: vectors.get(text) for text in self.missing_contents(source, chunks)}
+        if any(text not in vectors for text in self.missing_contents(source, chunks, start)):
+            raise VectorsMissingError
         self._revision += bool(changes.added or changes.superseded or changes.restored)
-        self._sources[source.wing, source.root, source.path] = source
-        for index, (chunk, held) in enumerate(zip(chunks, kept, strict=True)):
+        self._sources[source.place] = source
+        for index, (chunk, held) in enumerate(zip(chunks, kept, strict=True), start):
             if held is None:
-                self._add(_draw(source, chunk, index, source_class), chunk, given[chunk.content])
+                drawer = _draw(source, chunk, index, source_class)
+                self._add(source, drawer, chunk, vectors[chunk.content])
                 continue
-            if held.drawer.superseded_at is not None:
-                held.lapses[held.drawer.superseded_at] = source.mined_at
+            if held.lapsed:
+                held.lapses[held.drawer.superseded_at or 0] = source.mined_at
                 held.revision = self._revision
-            moved = replace(held.drawer, chunk_index=index, span=chunk.span, superseded_at=None)
+                held.drawer = replace(held.drawer, superseded_at=None)
+            moved = replace(held.drawer, chunk_index=index, span=chunk.span)
             held.drawer, held.symbols = _stamp(moved, source), chunk.symbols
             held.read_words()
         for held in left:
@@ -177,7 +212,7 @@ class MemoryStore:
 
     def touch_source(self, source: Source) -> None:
         """Update size, time, state and commit of a source whose drawers did not change."""
-        self._sources[source.wing, source.root, source.path] = source
+        self._sources[source.place] = source
         for held in self._of(source):
             if held.current:
                 held.drawer = _stamp(held.drawer, source)
@@ -205,14 +240,14 @@ class MemoryStore:
                     most = max(held.drawer.importance, importance)
                     held.drawer = replace(held.drawer, importance=most)
             return Addition(ids, created=False, duplicate_of=ids[0])
-        given = [(chunk, vectors.get(chunk.content)) for chunk in chunks]
+        given = [(chunk, vectors[chunk.content]) for chunk in chunks]
         self._revision += 1
-        self._sources[source.wing, source.root, source.path] = source
+        self._sources[source.place] = source
         first = max((held.drawer.chunk_index + 1 for held in self._of(source)), default=0)
         added = []
         for index, (chunk, vector) in enumerate(given, first):
             drawer = replace(_draw(source, chunk, index, source_class), importance=importance)
-            added.append(self._add(drawer, chunk, vector))
+            added.append(self._add(source, drawer, chunk, vector))
         return Addition(tuple(added), created=True)
 
     def get(self, keys: Sequence[int]) -> list[Drawer]:
@@ -236,9 +271,10 @@ class MemoryStore:
 
     def neighbors(self, drawer: Drawer, distance: int) -> list[Drawer]:
         """Return the other current drawers of its source within ``distance`` places, in order."""
+        place = self._held[drawer.key].place
         return [
             other
-            for other in self.drawers_of(drawer.wing, drawer.root, drawer.source_file)
+            for other in self.drawers_of(place.wing, place.root, place.path)
             if other.key != drawer.key and abs(other.chunk_index - drawer.chunk_index) <= distance
         ]
 
@@ -248,13 +284,12 @@ class MemoryStore:
 
     def recent(self, wing: str | None, limit: int) -> list[Drawer]:
         """Return current drawers, the most important and then the newest first, one per source."""
-        first: dict[tuple[str, ...], Drawer] = {}
+        first: dict[Place, Drawer] = {}
         for held in self._held.values():
             if held.is_admitted(Scope(wing)):
                 drawer = held.drawer
-                source = drawer.wing, drawer.root, drawer.source_file
-                best = first.setdefault(source, drawer)
-                first[source] = min(best, drawer, key=lambda d: (-d.importance, d.chunk_index))
+                best = first.setdefault(held.place, drawer)
+                first[held.place] = min(best, drawer, key=lambda d: (-d.importance, d.chunk_index))
         newest = attrgetter("importance", "added_at", "key")
         return sorted(first.values(), key=newest, reverse=True)[:limit]
 
@@ -330,18 +365,18 @@ class MemoryStore:
 
     def rooms(self) -> tuple[RoomCount, ...]:
         """Return the size of every room with a current drawer, by wing and room."""
-        rooms: dict[tuple[str, str], list[Drawer]] = defaultdict(list)
+        rooms: dict[tuple[str, str], list[_Held]] = defaultdict(list)
         for held in self._held.values():
             if held.current:
-                rooms[held.drawer.wing, held.drawer.room].append(held.drawer)
+                rooms[held.drawer.wing, held.drawer.room].append(held)
         return tuple(
             RoomCount(
                 *name,
-                len(drawers),
-                len({(drawer.root, drawer.source_file) for drawer in drawers}),
-                max(drawer.added_at for drawer in drawers),
+                len(there),
+                len({held.place for held in there}),
+                max(held.drawer.added_at for held in there),
             )
-            for name, drawers in sorted(rooms.items())
+            for name, there in sorted(rooms.items())
         )
 
     def status(self) -> StoreStatus:
@@ -373,19 +408,15 @@ class MemoryStore:
         """Do nothing: the store lives as long as the object."""
 
     def _of(self, source: Source) -> list[_Held]:
-        place = source.wing, source.root, source.path
-        found = [
-            held
-            for held in self._held.values()
-            if (held.drawer.wing, held.drawer.root, held.drawer.source_file) == place
-        ]
+        found = [held for held in self._held.values() if held.place == source.place]
         return sorted(found, key=lambda held: (held.drawer.chunk_index, held.drawer.key))
 
     def _pair(
-        self, source: Source, chunks: Sequence[Chunk]
+        self, source: Source, chunks: Sequence[Chunk], start: int
     ) -> tuple[list[_Held | None], list[_Held]]:
         """Return for each chunk the drawer that has its text, and the current drawers left over."""
-        free = sorted(self._of(source), key=lambda held: not held.current)
+        free = [held for held in self._of(source) if held.drawer.chunk_index >= start]
+        free.sort(key=lambda held: (held.drawer.deleted_at is not None, held.lapsed))
         kept: list[_Held | None] = []
         for chunk in chunks:
             wanted = source.room, chunk.content
@@ -394,13 +425,14 @@ class MemoryStore:
             free = [held for held in free if held is not kept[-1]]
         return kept, [held for held in free if held.current]
 
-    def _add(self, drawer: Drawer, chunk: Chunk, vector: bytes | None) -> str:
-        place = drawer.wing, drawer.room, drawer.source_file, chunk.content
+    def _add(self, source: Source, drawer: Drawer, chunk: Chunk, vector: bytes) -> str:
+        place = source.wing, source.room, source.path, chunk.content
         taken = {held.drawer.id for held in self._held.values()}
         names = (make_drawer_id(*place, occurrence) for occurrence in count())
         drawer_id = next(name for name in names if name not in taken)
         key = len(self._held) + 1
-        held = _Held(replace(drawer, key=key, id=drawer_id), chunk.symbols, vector, self._revision)
+        named = replace(drawer, key=key, id=drawer_id)
+        held = _Held(source.place, named, chunk.symbols, vector, self._revision)
         held.read_words()
         self._held[key] = held
         return drawer_id
@@ -409,14 +441,21 @@ class MemoryStore:
 def _draw(source: Source, chunk: Chunk, index: int, source_class: SourceClass) -> Drawer:
     """Return a new drawer that has neither key nor id yet."""
     place = source.wing, source.room, chunk.content, source.path, source.root, index, chunk.span
-    times = source.mined_at, None, None
-    digest = hash_content(chunk.content)
-    return _stamp(
-        Drawer(0, "", *place, None, source_class, 0, *times, digest, "", None, None), source
-    )
+    voice = chunk.voice or Voice(None, source_class)
+    said, digest = (voice.speaker, voice.source_class), hash_content(chunk.content)
+    drawer = Drawer(0, "", *place, *said, 0, source.mined_at, None, None, digest, "", None, None)
+    return _stamp(replace(drawer, said_at=voice.said_at), source)
 
 
 def _stamp(drawer: Drawer, source: Source) -> Drawer:
-    """Return a drawer with the state its source was last read in."""
-    digest, blob, commit = source.content_sha256, source.blob, source.commit
-    return replace(drawer, source_sha256=digest, blob=blob, commit=commit)
+    """Return a drawer with the place and the state its source was last read in."""
+    home = source.holder or source.place
+    return replace(
+        drawer,
+        root=home.root,
+        source_file=home.path,
+        source_sha256=source.content_sha256,
+        blob=source.blob,
+        commit=source.commit,
+        session=source.session,
+    )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from mempal.core.errors import EmbedderMismatchError
+from mempal.core.errors import EmbedderMismatchError, VectorsMissingError
 from mempal.core.ids import hash_content, make_drawer_id
 from mempal.core.model import (
     Addition,
@@ -13,17 +13,20 @@ from mempal.core.model import (
     Chunk,
     Drawer,
     IndexEntry,
+    Place,
     RoomCount,
     Scope,
+    Source,
     SourceClass,
     SourceKind,
     SourceState,
     Span,
     Term,
+    Voice,
 )
 from mempal.core.ports import Store
 from mempal.testing import HashEmbedder
-from tests.drawers import EMBEDDER, by_hand, chunk, chunks, dump, note, put, source
+from tests.drawers import EMBEDDER, by_hand, chunk, chunks, dump, embed, note, put, source
 
 EVERYTHING = Scope(history=True)
 
@@ -126,7 +129,7 @@ def test_a_source_comes_back_as_it_was_put(store):
     note(store, manual, "text")
 
     assert store.sources("w", "/tree") == {"big.bin": skipped}
-    assert store.sources("w", "") == {"by hand": manual}
+    assert store.sources("w", "", SourceKind.MANUAL) == {"by hand": manual}
     assert store.sources("w", "/other") == {}
     assert store.sources("x", "/tree") == {}
     assert store.roots() == [("w", "/tree")]
@@ -323,15 +326,100 @@ def test_touching_a_source_keeps_its_drawers_and_updates_their_reading(store):
     assert store.sources("w", "/tree") == {"notes.md": touched}
 
 
-def test_a_drawer_without_a_vector_is_still_found_by_word(store):
-    made = chunks("kiwi")
-    store.replace_source(source(), made, {}, SourceClass.FILE)
+def test_new_text_without_a_vector_is_refused_and_nothing_is_stored(store):
+    put(store, source(), "kiwi")
+    before = dump(store)
 
-    assert found(store, "kiwi") == {1}
-    assert store.vectors([1]) == {}
-    assert [entry.vector for entry in store.entries_since(0)] == [None]
-    assert store.vector_dimensions() is None
-    assert len(store.problems()) == 1
+    with pytest.raises(VectorsMissingError):
+        store.replace_source(source(mined_at=200), chunks("plum", "kiwi"), {}, SourceClass.FILE)
+
+    assert dump(store) == before
+    assert store.replace_source(source(), chunks("kiwi"), {}, SourceClass.FILE) == Changes(0, 1)
+
+
+# --- who said it, conversations, growing sources -----------------------------------------------
+
+
+def test_a_voice_is_kept_with_its_drawer(store):
+    said = Chunk("hello", Span(1, 1, 0, 9, "ab" * 32), "", Voice("ana", SourceClass.PERSON, 77))
+    put(store, source(), said, "plain")
+
+    first, second = store.drawers_of("w", "/tree", "notes.md")
+    assert (first.speaker, first.source_class, first.said_at) == ("ana", SourceClass.PERSON, 77)
+    assert first.span == said.span
+    assert (second.speaker, second.source_class, second.said_at) == (None, SourceClass.FILE, None)
+
+
+def conversation(name: str = "talk", **values) -> Source:
+    holder = values.pop("holder", Place("w", "/tree", "notes.md"))
+    kind = SourceKind.CONVERSATION
+    return source(f"tool:{name}", root="", kind=kind, session=name, holder=holder, **values)
+
+
+def test_a_conversation_is_cited_in_the_file_that_holds_it_now(store):
+    put(store, source())
+    put(store, source("other/name.json"))
+    put(store, conversation(), "hello")
+    held = conversation(holder=Place("w", "/tree", "other/name.json"), mined_at=200)
+
+    assert [drawer.source_file for drawer in current(store)] == ["notes.md"]
+    assert put(store, held, "hello", "world") == Changes(1, 1)
+
+    drawers = store.drawers_of("w", "", "tool:talk")
+    assert {(drawer.root, drawer.source_file) for drawer in drawers} == {
+        ("/tree", "other/name.json")
+    }
+    assert {drawer.session for drawer in drawers} == {"talk"}
+    assert store.held_in(Place("w", "/tree", "notes.md")) == []
+    assert store.held_in(Place("w", "/tree", "other/name.json")) == [held]
+    assert store.source(held.place) == held
+    assert store.count_by_source("w", "/tree") == {"other/name.json": 2}
+
+
+def test_a_tree_that_moves_takes_its_conversations_along(store):
+    put(store, source())
+    put(store, conversation(), "hello")
+
+    store.move_root("w", "/tree", "/new")
+
+    (drawer,) = store.drawers_of("w", "", "tool:talk")
+    assert (drawer.root, drawer.source_file) == ("/new", "notes.md")
+
+
+def test_the_kinds_of_sources_of_one_tree_are_told_apart(store):
+    put(store, source())
+    commit = source("commit/abc", kind=SourceKind.HISTORY, commit="abc")
+    put(store, commit, "Drop the queue")
+
+    assert list(store.sources("w", "/tree")) == ["notes.md"]
+    assert store.sources("w", "/tree", SourceKind.HISTORY) == {"commit/abc": commit}
+
+
+def test_a_tail_is_added_without_a_look_at_what_comes_before_it(store):
+    put(store, source(), "one", "two", "three")
+    tail = [chunk("three", 3), chunk("four", 4)]
+
+    assert store.missing_contents(source(), tail, start=2) == ["four"]
+    assert store.preview_source(source(), tail, start=2) == Changes(1, 1)
+    changes = store.replace_source(
+        source(mined_at=200), tail, embed(tail), SourceClass.FILE, start=2
+    )
+
+    assert changes == Changes(1, 1)
+    drawers = store.drawers_of("w", "/tree", "notes.md")
+    assert [drawer.content for drawer in drawers] == ["one", "two", "three", "four"]
+    assert [drawer.chunk_index for drawer in drawers] == [0, 1, 2, 3]
+
+
+def test_a_tail_supersedes_only_what_it_replaces(store):
+    put(store, source(), "one", "two", "begun")
+    tail = [chunk("finished", 3)]
+
+    changes = store.replace_source(source(), tail, embed(tail), SourceClass.FILE, start=2)
+
+    assert changes == Changes(1, 0, 1)
+    drawers = store.drawers_of("w", "/tree", "notes.md")
+    assert [drawer.content for drawer in drawers] == ["one", "two", "finished"]
 
 
 # --- identifiers ------------------------------------------------------------------------------

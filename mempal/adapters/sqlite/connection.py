@@ -162,6 +162,9 @@ def _refuse_newer(path: Path, version: int) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
+    # A table that others refer to is replaced by making it anew, which SQLite allows with its
+    # checks off only; each step ends with a check of its own.
+    connection.execute("PRAGMA foreign_keys = OFF")
     for version, script in enumerate(MIGRATIONS, 1):
         with transaction(connection):
             # Read again under the lock: another process may have migrated in the meantime.
@@ -169,7 +172,10 @@ def _migrate(connection: sqlite3.Connection) -> None:
                 continue
             for statement in _split(script):
                 connection.execute(statement)
+            if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+                raise sqlite3.IntegrityError("rows name others that are not there")
             connection.execute(f"PRAGMA user_version = {version}")
+    connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _split(script: str) -> Iterator[str]:

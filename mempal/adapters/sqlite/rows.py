@@ -3,20 +3,35 @@
 import os
 from typing import Any
 
-from mempal.core.model import Drawer, Scope, Source, SourceClass, SourceKind, SourceState, Span
+from mempal.core.model import (
+    Drawer,
+    Place,
+    Scope,
+    Source,
+    SourceClass,
+    SourceKind,
+    SourceState,
+    Span,
+)
 
 DRAWER_COLUMNS = """
-    d.key, d.id, d.wing, d.room, d.content, s.path, s.root, d.chunk_index,
-    d.line_start, d.line_end, d.byte_start, d.byte_end, d.speaker, d.source_class,
-    d.importance, d.added_at, d.superseded_at, d.deleted_at, d.content_sha256,
-    r.content_sha256, r.blob, r.commit_id
+    d.key, d.id, d.wing, d.room, d.content, coalesce(f.path, s.path), coalesce(f.root, s.root),
+    d.chunk_index, d.line_start, d.line_end, d.byte_start, d.byte_end, d.span_digest, d.speaker,
+    d.source_class, d.importance, d.added_at, d.superseded_at, d.deleted_at, d.content_sha256,
+    r.content_sha256, r.blob, r.commit_id, d.said_at, s.session
 """
 DRAWER_TABLES = """
     drawers AS d JOIN sources AS s ON s.id = d.source_id JOIN readings AS r ON r.id = d.reading_id
+    LEFT JOIN sources AS f ON f.id = s.held_in
 """
 SOURCE_COLUMNS = """
     s.wing, s.root, s.path, s.kind, s.room, s.size, s.mtime_ns, s.content_sha256,
-    r.blob, r.commit_id, s.encoding, s.rules, s.mined_at, s.state, s.reason
+    r.blob, r.commit_id, s.encoding, s.rules, s.mined_at, s.state, s.reason, s.session, s.tail,
+    s.moved_to, f.wing, f.root, f.path
+"""
+SOURCE_TABLES = """
+    sources AS s LEFT JOIN readings AS r ON r.id = s.reading_id
+    LEFT JOIN sources AS f ON f.id = s.held_in
 """
 
 
@@ -44,12 +59,9 @@ def decode_path(value: str | bytes) -> str:
 
 def read_drawer(row: tuple[Any, ...]) -> Drawer:
     """Build a drawer from a row of :data:`DRAWER_COLUMNS`."""
-    (key, drawer_id, wing, room, content, path, root, index, *span, speaker, source_class) = row[
-        :14
-    ]
-    (importance, added_at, superseded_at, deleted_at, digest, source_sha256, blob, commit) = row[
-        14:
-    ]
+    (key, drawer_id, wing, room, content, path, root, index, *span) = row[:13]
+    (speaker, source_class, importance, added_at, superseded_at, deleted_at, digest) = row[13:20]
+    (source_sha256, blob, commit, said_at, session) = row[20:]
     return Drawer(
         key=key,
         id=drawer_id,
@@ -70,13 +82,15 @@ def read_drawer(row: tuple[Any, ...]) -> Drawer:
         source_sha256=source_sha256,
         blob=blob,
         commit=commit,
+        said_at=said_at,
+        session=session,
     )
 
 
 def read_source(row: tuple[Any, ...]) -> Source:
     """Build a source from a row of :data:`SOURCE_COLUMNS`."""
     (wing, root, path, kind, room, size, mtime_ns, digest, blob, commit, *rest) = row
-    (encoding, rules, mined_at, state, reason) = rest
+    (encoding, rules, mined_at, state, reason, session, tail, moved_to, *holder) = rest
     return Source(
         wing=wing,
         root=decode_path(root),
@@ -93,14 +107,18 @@ def read_source(row: tuple[Any, ...]) -> Source:
         mined_at=mined_at,
         state=SourceState(state),
         reason=reason,
+        session=session,
+        holder=None if holder[0] is None else Place(holder[0], *map(decode_path, holder[1:])),
+        tail=tail,
+        moved_to=None if moved_to is None else decode_path(moved_to),
     )
 
 
-def write_span(span: Span | None) -> tuple[int | None, ...]:
-    """Return the four columns of a span."""
+def write_span(span: Span | None) -> tuple[int | str | None, ...]:
+    """Return the five columns of a span."""
     if span is None:
-        return (None, None, None, None)
-    return (span.line_start, span.line_end, span.byte_start, span.byte_end)
+        return (None,) * 5
+    return (span.line_start, span.line_end, span.byte_start, span.byte_end, span.digest)
 
 
 def scope_clause(scope: Scope) -> tuple[str, list[object]]:

@@ -6,7 +6,7 @@ old version whole.
 
 from mempal.core.words import ANALYZER_VERSION
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # Tells our databases from all others; "mpal" in ASCII. Other programs keep a palace.db with a
 # schema version of their own, which must not be taken for one of ours.
@@ -104,4 +104,95 @@ CREATE VIRTUAL TABLE words USING fts5 (
 INSERT INTO meta (key, value) VALUES ('revision', '0'), ('analyzer', '{ANALYZER_VERSION}');
 """
 
-MIGRATIONS = (_FIRST,)
+_SOURCE_COLUMNS = (
+    "id, wing, root, path, kind, room, size, mtime_ns, content_sha256, encoding, rules, mined_at,"
+    " state, reason, reading_id"
+)
+
+# Conversations, what has gone, runs that can be undone, and what must not come back.
+_SECOND = f"""
+-- A source is a file, a note, a conversation or a commit. A conversation has a row of its own,
+-- whatever file holds it (held_in), and so is known again in a file of another name.
+CREATE TABLE sources_anew (
+    id INTEGER PRIMARY KEY,
+    wing TEXT NOT NULL,
+    root ANY NOT NULL,
+    path ANY NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('file', 'manual', 'conversation', 'history')),
+    room TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    content_sha256 TEXT NOT NULL,
+    encoding TEXT NOT NULL,
+    rules TEXT NOT NULL,
+    mined_at INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('stored', 'skipped', 'gone', 'forgotten')),
+    reason TEXT,
+    reading_id INTEGER REFERENCES readings (id),
+    session TEXT,
+    held_in INTEGER REFERENCES sources (id),
+    tail TEXT,
+    moved_to ANY,
+    UNIQUE (wing, root, path)
+) STRICT;
+INSERT INTO sources_anew ({_SOURCE_COLUMNS}) SELECT {_SOURCE_COLUMNS} FROM sources;
+DROP TABLE sources;
+ALTER TABLE sources_anew RENAME TO sources;
+CREATE INDEX sources_by_holder ON sources (held_in) WHERE held_in IS NOT NULL;
+
+ALTER TABLE drawers ADD COLUMN said_at INTEGER;
+ALTER TABLE drawers ADD COLUMN span_digest TEXT;
+-- The run that added the drawer.
+ALTER TABLE drawers ADD COLUMN run_id INTEGER REFERENCES runs (id);
+CREATE INDEX drawers_by_run ON drawers (run_id) WHERE run_id IS NOT NULL;
+
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    verb TEXT NOT NULL,
+    wing TEXT,
+    process INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    undone_at INTEGER,
+    detail TEXT NOT NULL DEFAULT '{{}}'
+) STRICT;
+
+-- What a row was before a run first changed it, as JSON without any stored text; NULL for a row
+-- that the run made.
+CREATE TABLE journal (
+    run_id INTEGER NOT NULL REFERENCES runs (id),
+    relation TEXT NOT NULL,
+    row_id INTEGER NOT NULL,
+    former TEXT,
+    PRIMARY KEY (run_id, relation, row_id)
+) STRICT, WITHOUT ROWID;
+
+-- Drawers that are no longer there at all, for indexes that still hold them.
+CREATE TABLE removals (
+    key INTEGER PRIMARY KEY,
+    revision INTEGER NOT NULL
+) STRICT;
+CREATE INDEX removals_by_revision ON removals (revision);
+
+-- Hashes of texts that a person wants gone: of a drawer's whole text (source_id 0), or of single
+-- lines of one source, whose borders between drawers may shift.
+CREATE TABLE forgotten (
+    digest BLOB NOT NULL,
+    source_id INTEGER NOT NULL,
+    forgotten_at INTEGER NOT NULL,
+    PRIMARY KEY (digest, source_id)
+) STRICT, WITHOUT ROWID;
+
+-- Which knowledge cards rest on which drawers; nothing removes such a drawer unseen.
+CREATE TABLE card_links (
+    card_id TEXT NOT NULL,
+    key INTEGER NOT NULL REFERENCES drawers (key),
+    role TEXT NOT NULL,
+    PRIMARY KEY (card_id, key, role)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX card_links_by_drawer ON card_links (key);
+
+INSERT INTO meta (key, value) VALUES ('lineage', lower(hex(randomblob(16))));
+"""
+
+MIGRATIONS = (_FIRST, _SECOND)

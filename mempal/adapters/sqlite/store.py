@@ -11,6 +11,7 @@ from mempal.adapters.sqlite.rows import (
     DRAWER_COLUMNS,
     DRAWER_TABLES,
     SOURCE_COLUMNS,
+    SOURCE_TABLES,
     decode_path,
     encode_name,
     encode_path,
@@ -33,10 +34,12 @@ from mempal.core.model import (
     Changes,
     Chunk,
     Drawer,
+    Place,
     RoomCount,
     Scope,
     Source,
     SourceClass,
+    SourceKind,
     StoreStatus,
 )
 from mempal.core.words import ANALYZER_VERSION
@@ -107,23 +110,47 @@ class SqliteStore(DerivedTables):
     # --- sources -------------------------------------------------------------------------------
 
     @guarded
-    def sources(self, wing: str, root: str) -> Mapping[str, Source]:
-        """Return the sources read from one tree into one wing, by path."""
+    def sources(
+        self, wing: str, root: str, kind: SourceKind = SourceKind.FILE
+    ) -> Mapping[str, Source]:
+        """Return the sources of one kind read from one tree into one wing, by path."""
         rows = self._connection.execute(
-            f"SELECT {SOURCE_COLUMNS} FROM sources AS s"
-            " LEFT JOIN readings AS r ON r.id = s.reading_id WHERE s.wing = ? AND s.root = ?",
-            (encode_name(wing), encode_path(root)),
+            f"SELECT {SOURCE_COLUMNS} FROM {SOURCE_TABLES}"
+            " WHERE s.wing = ? AND s.root = ? AND s.kind = ?",
+            (encode_name(wing), encode_path(root), kind),
         )
         found = map(read_source, rows)
         return {source.path: source for source in found}
 
     @guarded
-    def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
-        """Return how many current drawers each source of one tree has, by path."""
+    def source(self, place: Place) -> Source | None:
+        """Return the source filed at a place."""
+        row = self._connection.execute(
+            f"SELECT {SOURCE_COLUMNS} FROM {SOURCE_TABLES}"
+            " WHERE s.wing = ? AND s.root = ? AND s.path = ?",
+            (encode_name(place.wing), encode_path(place.root), encode_path(place.path)),
+        ).fetchone()
+        return None if row is None else read_source(row)
+
+    @guarded
+    def held_in(self, place: Place) -> list[Source]:
+        """Return the conversations that a file holds, by path."""
         rows = self._connection.execute(
-            "SELECT s.path, count(*) FROM sources AS s JOIN drawers AS d ON d.source_id = s.id"
-            " WHERE s.wing = ? AND s.root = ? AND d.superseded_at IS NULL AND d.deleted_at IS NULL"
-            " GROUP BY s.id",
+            f"SELECT {SOURCE_COLUMNS} FROM {SOURCE_TABLES}"
+            " WHERE f.wing = ? AND f.root = ? AND f.path = ?",
+            (encode_name(place.wing), encode_path(place.root), encode_path(place.path)),
+        )
+        return sorted(map(read_source, rows), key=lambda source: source.path)
+
+    @guarded
+    def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
+        """Return how many current drawers each file of one tree has or holds, by path."""
+        rows = self._connection.execute(
+            "SELECT f.path, count(*) FROM sources AS f"
+            " JOIN sources AS s ON s.id = f.id OR s.held_in = f.id"
+            " JOIN drawers AS d ON d.source_id = s.id"
+            " WHERE f.wing = ? AND f.root = ? AND f.kind = 'file'"
+            " AND d.superseded_at IS NULL AND d.deleted_at IS NULL GROUP BY f.id",
             (encode_name(wing), encode_path(root)),
         )
         return {decode_path(path): int(count) for path, count in rows}
@@ -148,18 +175,20 @@ class SqliteStore(DerivedTables):
             )
 
     @guarded
-    def missing_contents(self, source: Source, chunks: Sequence[Chunk]) -> list[str]:
+    def missing_contents(
+        self, source: Source, chunks: Sequence[Chunk], start: int = 0
+    ) -> list[str]:
         """Return, without repeats, the texts that ``replace_source`` would need a vector for."""
         source_id = find_source(self._connection, source)
-        matched = match_chunks(self._connection, source_id, source.room, chunks)
+        matched = match_chunks(self._connection, source_id, source.room, chunks, start)
         pairs = zip(chunks, matched.kept, strict=True)
         return list(dict.fromkeys(chunk.content for chunk, kept in pairs if kept is None))
 
     @guarded
-    def preview_source(self, source: Source, chunks: Sequence[Chunk]) -> Changes:
+    def preview_source(self, source: Source, chunks: Sequence[Chunk], start: int = 0) -> Changes:
         """Return what ``replace_source`` would do, without doing it."""
         source_id = find_source(self._connection, source)
-        return match_chunks(self._connection, source_id, source.room, chunks).changes()
+        return match_chunks(self._connection, source_id, source.room, chunks, start).changes()
 
     @guarded
     def replace_source(
@@ -168,6 +197,7 @@ class SqliteStore(DerivedTables):
         chunks: Sequence[Chunk],
         vectors: Mapping[str, bytes],
         source_class: SourceClass,
+        start: int = 0,
     ) -> Changes:
         """Make ``chunks`` the current drawers of ``source``, in one transaction."""
         with self._change() as connection:
@@ -176,7 +206,7 @@ class SqliteStore(DerivedTables):
             revision = next_revision(connection)
             source_id, reading_id = write_source(connection, source)
             writer = Writer(connection, source, source_id, reading_id, source_class, revision)
-            changes = writer.replace(chunks, vectors)
+            changes = writer.replace(chunks, vectors, start)
             if changes.added or changes.superseded or changes.restored:
                 record_revision(connection, revision)
         return changes
@@ -220,7 +250,7 @@ class SqliteStore(DerivedTables):
                 (source_id,),
             ).fetchone()
             ids = tuple(
-                writer.add(index, chunk, vectors.get(chunk.content))
+                writer.add(index, chunk, vectors[chunk.content])
                 for index, chunk in enumerate(chunks, int(row[0]))
             )
             record_revision(connection, revision)

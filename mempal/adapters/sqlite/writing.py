@@ -11,8 +11,9 @@ from typing import Any
 
 from mempal.adapters.sqlite.rows import encode_path, write_span
 from mempal.adapters.sqlite.words import add_words, remove_words
+from mempal.core.errors import VectorsMissingError
 from mempal.core.ids import hash_content, make_drawer_id
-from mempal.core.model import Changes, Chunk, Source, SourceClass
+from mempal.core.model import Changes, Chunk, Place, Source, SourceClass, Voice
 
 
 @dataclass(slots=True)
@@ -21,10 +22,16 @@ class _Kept:
 
     key: int
     superseded_at: int | None
+    deleted_at: int | None
     chunk_index: int
-    place: tuple[int | None, ...]
+    place: tuple[int | str | None, ...]
     reading_id: int
     symbols: str
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether it comes back when its text does; what a person deleted does not."""
+        return self.superseded_at is not None and self.deleted_at is None
 
 
 @dataclass(slots=True)
@@ -42,11 +49,11 @@ class Match:
     def changes(self) -> Changes:
         """Count what storing the chunks changes."""
         added = sum(kept is None for kept in self.kept)
-        restored = sum(kept is not None and kept.superseded_at is not None for kept in self.kept)
+        restored = sum(kept is not None and kept.lapsed for kept in self.kept)
         return Changes(added, len(self.kept) - added - restored, len(self.left), restored)
 
 
-def find_source(connection: sqlite3.Connection, source: Source) -> int | None:
+def find_source(connection: sqlite3.Connection, source: Source | Place) -> int | None:
     """Return the row id of a source, if it is known."""
     row = connection.execute(
         "SELECT id FROM sources WHERE wing = ? AND root = ? AND path = ?",
@@ -56,14 +63,23 @@ def find_source(connection: sqlite3.Connection, source: Source) -> int | None:
 
 
 def match_chunks(
-    connection: sqlite3.Connection, source_id: int | None, room: str, chunks: Sequence[Chunk]
+    connection: sqlite3.Connection,
+    source_id: int | None,
+    room: str,
+    chunks: Sequence[Chunk],
+    start: int = 0,
 ) -> Match:
-    """Pair chunks with drawers of equal text in the same room, each once, current ones first."""
+    """Pair chunks with drawers of equal text in the same room, each once.
+
+    Current drawers come first, then superseded ones, then those that a person deleted, which stay
+    deleted. Drawers whose place is before ``start`` are left alone.
+    """
     by_text: dict[bytes, deque[_Kept]] = defaultdict(deque)
     others: list[_Kept] = []
     if source_id is not None:
-        for digest, drawer_room, key, superseded_at, index, *rest in _stored(connection, source_id):
-            kept = _Kept(key, superseded_at, index, tuple(rest[:4]), *rest[4:])
+        for digest, drawer_room, *state in _stored(connection, source_id, start):
+            key, superseded_at, deleted_at, index, *place, reading_id, symbols = state
+            kept = _Kept(key, superseded_at, deleted_at, index, tuple(place), reading_id, symbols)
             if drawer_room == room:
                 by_text[digest].append(kept)
             else:
@@ -73,17 +89,19 @@ def match_chunks(
         candidates = by_text.get(bytes.fromhex(hash_content(chunk.content)))
         matched.kept.append(candidates.popleft() if candidates else None)
     others.extend(kept for candidates in by_text.values() for kept in candidates)
-    matched.left = [kept for kept in others if kept.superseded_at is None]
+    matched.left = [kept for kept in others if kept.superseded_at is kept.deleted_at is None]
     return matched
 
 
-def _stored(connection: sqlite3.Connection, source_id: int) -> Iterator[tuple[Any, ...]]:
+def _stored(
+    connection: sqlite3.Connection, source_id: int, start: int
+) -> Iterator[tuple[Any, ...]]:
     return connection.execute(
-        "SELECT content_sha256, room, key, superseded_at, chunk_index,"
-        " line_start, line_end, byte_start, byte_end, reading_id, symbols"
-        " FROM drawers WHERE source_id = ? AND deleted_at IS NULL"
-        " ORDER BY superseded_at IS NOT NULL, chunk_index, key",
-        (source_id,),
+        "SELECT content_sha256, room, key, superseded_at, deleted_at, chunk_index,"
+        " line_start, line_end, byte_start, byte_end, span_digest, reading_id, symbols"
+        " FROM drawers WHERE source_id = ? AND chunk_index >= ?"
+        " ORDER BY deleted_at IS NOT NULL, superseded_at IS NOT NULL, chunk_index, key",
+        (source_id, start),
     )
 
 
@@ -93,21 +111,29 @@ def write_source(connection: sqlite3.Connection, source: Source) -> tuple[int, i
     values = (
         source.kind, source.room, source.size, source.mtime_ns, source.content_sha256,
         source.encoding, source.rules, source.mined_at, source.state, source.reason,
+        source.session, _find_holder(connection, source), source.tail,
+        None if source.moved_to is None else encode_path(source.moved_to),
     )  # fmt: skip
     if source_id is None:
         cursor = connection.execute(
             "INSERT INTO sources (kind, room, size, mtime_ns, content_sha256, encoding, rules,"
-            " mined_at, state, reason, wing, root, path) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            " mined_at, state, reason, session, held_in, tail, moved_to, wing, root, path)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (*values, source.wing, encode_path(source.root), encode_path(source.path)),
         )
         source_id = int(cursor.lastrowid or 0)
     else:
         connection.execute(
             "UPDATE sources SET kind = ?, room = ?, size = ?, mtime_ns = ?, content_sha256 = ?,"
-            " encoding = ?, rules = ?, mined_at = ?, state = ?, reason = ? WHERE id = ?",
+            " encoding = ?, rules = ?, mined_at = ?, state = ?, reason = ?, session = ?,"
+            " held_in = ?, tail = ?, moved_to = ? WHERE id = ?",
             (*values, source_id),
         )
     return source_id, _write_reading(connection, source_id, source)
+
+
+def _find_holder(connection: sqlite3.Connection, source: Source) -> int | None:
+    return None if source.holder is None else find_source(connection, source.holder)
 
 
 def _write_reading(connection: sqlite3.Connection, source_id: int, source: Source) -> int:
@@ -150,17 +176,28 @@ class Writer:
     source_class: SourceClass
     revision: int
     importance: int = 0
+    run_id: int | None = None
     used: dict[str, int] = field(default_factory=dict)
 
-    def replace(self, chunks: Sequence[Chunk], vectors: Mapping[str, bytes]) -> Changes:
-        """Make ``chunks`` the current drawers of the source."""
-        matched = match_chunks(self.connection, self.source_id, self.source.room, chunks)
+    def replace(
+        self, chunks: Sequence[Chunk], vectors: Mapping[str, bytes], start: int = 0
+    ) -> Changes:
+        """Make ``chunks`` the current drawers of the source from the place ``start`` on.
+
+        Raises:
+            VectorsMissingError: New texts have no vector; nothing was written.
+        """
+        matched = match_chunks(self.connection, self.source_id, self.source.room, chunks, start)
         changes = matched.changes()
-        for index, (chunk, kept) in enumerate(zip(chunks, matched.kept, strict=True)):
+        pairs = list(zip(chunks, matched.kept, strict=True))
+        missing = [chunk.content for chunk, kept in pairs if kept is None]
+        if any(content not in vectors for content in missing):
+            raise VectorsMissingError
+        for index, (chunk, kept) in enumerate(pairs, start):
             if kept is None:
-                self.add(index, chunk, vectors.get(chunk.content))
+                self.add(index, chunk, vectors[chunk.content])
                 continue
-            if kept.superseded_at is not None:
+            if kept.lapsed:
                 self._restore(kept)
             self._place(kept, index, chunk)
         for kept in matched.left:
@@ -170,23 +207,24 @@ class Writer:
             )
         return changes
 
-    def add(self, index: int, chunk: Chunk, vector: bytes | None) -> str:
+    def add(self, index: int, chunk: Chunk, vector: bytes) -> str:
         """Insert a new drawer with its vector and words; return its id."""
         drawer_id = self._free_id(chunk.content)
+        voice = chunk.voice or Voice(None, self.source_class)
         cursor = self.connection.execute(
             "INSERT INTO drawers (id, source_id, reading_id, wing, room, content, content_sha256,"
-            " symbols, chunk_index, line_start, line_end, byte_start, byte_end, source_class,"
-            " importance, added_at, revision) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            " symbols, chunk_index, line_start, line_end, byte_start, byte_end, span_digest,"
+            " speaker, source_class, said_at, importance, added_at, revision, run_id)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 drawer_id, self.source_id, self.reading_id, self.source.wing, self.source.room,
                 chunk.content, bytes.fromhex(hash_content(chunk.content)), chunk.symbols, index,
-                *write_span(chunk.span), self.source_class, self.importance,
-                self.source.mined_at, self.revision,
+                *write_span(chunk.span), voice.speaker, voice.source_class, voice.said_at,
+                self.importance, self.source.mined_at, self.revision, self.run_id,
             ),
         )  # fmt: skip
         key = int(cursor.lastrowid or 0)
-        if vector is not None:
-            self.connection.execute("INSERT INTO vectors VALUES (?, ?)", (key, vector))
+        self.connection.execute("INSERT INTO vectors VALUES (?, ?)", (key, vector))
         add_words(self.connection, key, chunk.content, self.source.path, chunk.symbols)
         return drawer_id
 
@@ -225,7 +263,7 @@ class Writer:
             return
         self.connection.execute(
             "UPDATE drawers SET chunk_index = ?, line_start = ?, line_end = ?, byte_start = ?,"
-            " byte_end = ?, reading_id = ?, symbols = ? WHERE key = ?",
+            " byte_end = ?, span_digest = ?, reading_id = ?, symbols = ? WHERE key = ?",
             (index, *place, self.reading_id, chunk.symbols, kept.key),
         )
         if kept.symbols != chunk.symbols:
