@@ -1,8 +1,8 @@
 """Stored text handed to an agent is data: wrapped, labelled, and unable to end its wrapper.
 
 Control characters, which could act on a terminal or hide text from a reader, are taken out of the
-wrapped copy; what is stored stays untouched. What was wrapped here is recognised when it comes back,
-so that memory never stores its own echo.
+wrapped copy; what is stored stays untouched. What was wrapped here is recognised when it comes
+back, so that memory never stores its own echo.
 """
 
 import re

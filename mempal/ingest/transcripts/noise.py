@@ -51,6 +51,7 @@ _TAGS = (
     # Gemini CLI
     "session_context",
     "hook_context",
+    "state_snapshot",
 )
 # A tag right behind a backtick is one that somebody writes about; no host writes it so.
 _MARK = re.compile(
@@ -71,7 +72,7 @@ def strip_noise(text: str) -> str:
     """Return what is left of a message when everything that its speaker did not say is taken out.
 
     Args:
-        text: Any text with ``\\n`` as its line end. One without noise comes back as it is.
+        text: Any text with newlines as its line ends. One without noise comes back as it is.
 
     Returns:
         The rest, not trimmed; blank when all was noise. An opening tag that is never closed takes

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mempal.core.recall import estimate_tokens, strip_controls, wrap_recalled
+from mempal.core.recall import estimate_tokens, strip_controls, strip_recalled, wrap_recalled
 
 # Everything that C0 and C1 controls, direction marks and tag characters could do.
 HARMFUL = re.compile(
@@ -70,3 +70,32 @@ def test_each_text_is_labelled():
 )
 def test_a_token_is_estimated_at_four_bytes(text, tokens):
     assert estimate_tokens(text) == tokens
+
+
+PLAIN = st.text(st.characters(exclude_characters="<#"), max_size=40)
+
+
+@given(PLAIN, st.lists(st.tuples(TEXTS, TEXTS), max_size=3), PLAIN, st.integers(0, 400))
+def test_what_was_wrapped_is_recognised_whole_or_cut_off(before, items, after, cut):
+    wrapped = wrap_recalled(items)
+
+    assert strip_recalled(before) == before
+    assert strip_recalled(f"{before}{wrapped}{after}{wrapped}") == before + after
+    assert strip_recalled(before + wrapped[: max(27, cut)]) == before
+
+
+@pytest.mark.parametrize(
+    "head", ["# Memory\n\n", "# Memory\n\n## Identity\n\nI am Ada.\n\n# I like\nlists.\n\n"]
+)
+def test_the_head_of_a_wake_up_text_goes_with_its_block(head):
+    wrapped = wrap_recalled([("a", "b")])
+
+    assert strip_recalled(f"asked\n{head}{wrapped} end") == "asked\n end"
+    assert strip_recalled(head) == head
+    assert strip_recalled(f"x{head}{wrapped}") == f"x{head}"
+
+
+def test_a_mark_of_another_kind_is_text():
+    text = "<recalled> <recalled 0123> </recalled 0123456789abcdef>"
+
+    assert strip_recalled(text) == text
