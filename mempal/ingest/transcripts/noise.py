@@ -7,9 +7,10 @@ what mempal itself had put in.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mempal.core.recall import strip_recalled
+from mempal.ingest.chunk import WHITE_SPACE
 
 _TAGS = (
     # Claude Code
@@ -100,6 +101,21 @@ def strip_unwanted(text: str) -> str:
                 kept.append(text[start : mark.start()])
             depth += 1
     return "".join(kept) + text[start:] if depth == 0 else "".join(kept)
+
+
+def keep_said(text: str, strip: Callable[[str], str] = strip_noise) -> str:
+    """Return what a speaker said, verbatim; trimmed only where something was taken out.
+
+    Args:
+        text: A message.
+        strip: What takes out what was not said.
+
+    Returns:
+        The rest; empty when it is blank.
+    """
+    rest = strip(text)
+    trimmed = rest.strip(WHITE_SPACE)
+    return rest if trimmed and rest == text else trimmed
 
 
 def _strip_tags(text: str) -> str:
