@@ -30,7 +30,7 @@ ImportanceOption = Annotated[
 
 def show(drawer_id: IdArgument, as_json: JsonOption = False, home: HomeOption = None) -> None:
     """Print one drawer in full, with its citation."""
-    shown = open_palace(home).show(drawer_id)
+    shown = open_palace(home).drawers.show(drawer_id)
     render.answer(shown, as_json=as_json, document=documents.describe_shown, view=views.show_drawer)
 
 
@@ -47,7 +47,9 @@ def add(
     content = read_text(text)
     palace = open_palace(home)
     filed, topic = wing or palace.default_wing(Path.cwd()), room or "general"
-    addition = palace.add(content, wing=filed, room=topic, source=source, importance=importance)
+    addition = palace.drawers.add(
+        content, wing=filed, room=topic, source=source, importance=importance
+    )
     render.answer(
         addition,
         as_json=as_json,

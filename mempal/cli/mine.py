@@ -71,7 +71,7 @@ def mine(
         dry_run=dry_run,
     )
     with open_progress() as progress:
-        report = palace.mine([Path(path) for path in paths or ["."]], options, progress)
+        report = palace.mining.mine([Path(path) for path in paths or ["."]], options, progress)
     render.answer(
         report,
         as_json=as_json,

@@ -42,7 +42,7 @@ def open_at(home: Path, **settings: str) -> Palace:
 
 def mine(palace: Palace, *paths: Path, wing: str | None = None, **options: Any) -> MineReport:
     """Mine, and check that the balance adds up."""
-    report = palace.mine(list(paths), replace(MineOptions(wing=wing), **options), Silence())
+    report = palace.mining.mine(list(paths), replace(MineOptions(wing=wing), **options), Silence())
     files = report.files
     assert files.mined == len(report.mined)
     assert files.skipped == len(report.skipped)
@@ -64,7 +64,7 @@ def holders(palace: Palace, word: str, scope: Scope | None = None) -> list[Drawe
 
 def drawers_of(palace: Palace, wing: str, root: Path) -> dict[str, list[Drawer]]:
     """Return the current drawers of every source of one tree, by path."""
-    store = palace._outfit.open_store(False)
+    store = palace.access.outfit.open_store(False)
     try:
         paths = sorted(store.sources(wing, str(root)))
         return {path: store.drawers_of(wing, str(root), path) for path in paths}
@@ -74,7 +74,7 @@ def drawers_of(palace: Palace, wing: str, root: Path) -> dict[str, list[Drawer]]
 
 def snapshot(palace: Palace) -> list[tuple[object, ...]]:
     """Return what the palace holds now, without what differs from run to run."""
-    store = palace._outfit.open_store(False)
+    store = palace.access.outfit.open_store(False)
     try:
         return sorted(
             (wing, root, path, drawer.chunk_index, drawer.id, drawer.content, str(drawer.span))

@@ -166,7 +166,7 @@ def test_other_text_that_printers_stumble_over(mempal, isolation):
     """A pipe gets the very text; a terminal gets what it would obey as escapes."""
     palace = open_at(isolation.palace)
     for number, text in enumerate(SIBLINGS):
-        palace.add(f"zqsib{number} {text}", wing="w", room="r")
+        palace.drawers.add(f"zqsib{number} {text}", wing="w", room="r")
     everything = mempal("search", *(f"zqsib{n}" for n in range(len(SIBLINGS))), "-n", "50").stdout
     for number, text in enumerate(SIBLINGS):
         assert f"zqsib{number} {text}" in everything

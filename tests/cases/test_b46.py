@@ -37,7 +37,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     palace.reindex(reembed=False, progress=Silence())
     (home / "identity.txt").write_text("I keep private notes.\n")
     # As long as a reader has it open, what is written stays in the journal.
-    reader = palace._outfit.open_store(False)
+    reader = palace.access.outfit.open_store(False)
     write_files(repo, {"n8.md": "zqee8 lies in the journal\n"})
     reader.revision()
     mine(palace, repo)

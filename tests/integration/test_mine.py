@@ -592,7 +592,7 @@ def test_another_embedder_is_refused_before_anything_is_written(isolation, tree)
     assert "mempal reindex --reembed" in caught.value.hint
     assert (fingerprint(isolation.palace)["palace.db"], snapshot(palace)) == before
     with pytest.raises(EmbedderMismatchError):
-        other.add("a note", wing="w", room="r")
+        other.drawers.add("a note", wing="w", room="r")
     assert not holders(palace, "note")
     report = other.reindex(reembed=True, progress=Silence())
     assert report.embedder == "hash:A:32:v1"

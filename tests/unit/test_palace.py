@@ -99,7 +99,7 @@ def test_an_empty_palace_is_told_from_none(isolation, tmp_path, ask):
 def test_verbs_that_need_a_palace_refuse_without_one(isolation):
     palace = open_at(isolation.palace)
     with pytest.raises(NotFoundError, match="no palace"):
-        palace.show("drawer_00")
+        palace.drawers.show("drawer_00")
     with pytest.raises(NotFoundError, match="no palace"):
         palace.reindex(reembed=True, progress=Silence())
     assert not palace.has_wing("shop")
@@ -117,7 +117,7 @@ def test_reading_changes_no_byte_of_a_palace(palace, isolation):
     for ask in READING:
         ask(palace)
     palace.diagnose()
-    palace.show(palace.search("alpha", Scope()).hits[0].drawer.id)
+    palace.drawers.show(palace.search("alpha", Scope()).hits[0].drawer.id)
     mine(palace, Path(palace.search("alpha", Scope()).hits[0].drawer.root), dry_run=True)
     assert look() == before
     assert (isolation.palace / "palace.db-wal").stat().st_size == 0
@@ -126,7 +126,7 @@ def test_reading_changes_no_byte_of_a_palace(palace, isolation):
 def test_every_verb_closes_what_it_opened(palace, monkeypatch):
     """A long-lived process must not gather handles."""
     opened, closed = [], []
-    outfit = palace._outfit
+    outfit = palace.access.outfit
 
     def follow(thing: Any) -> Any:
         opened.append(thing)
@@ -146,10 +146,10 @@ def test_every_verb_closes_what_it_opened(palace, monkeypatch):
         index = outfit.open_index(store)
         return None if index is None else follow(index)
 
-    palace._outfit = replace(outfit, open_store=open_store, open_index=open_index)
+    palace.access.outfit = replace(outfit, open_store=open_store, open_index=open_index)
     for ask in READING:
         ask(palace)
-    palace.add("gamma\n", wing="shop", room="r")
+    palace.drawers.add("gamma\n", wing="shop", room="r")
     palace.reindex(reembed=True, progress=Silence())
     palace.diagnose()
     with pytest.raises(UsageError):
@@ -182,13 +182,13 @@ def test_a_folder_whose_name_is_no_name_gets_one(isolation, tmp_path):
 def test_a_drawer_is_shown_by_the_beginning_of_its_id(palace):
     drawer = palace.search("valve", Scope()).hits[0].drawer
     for length in (len(drawer.id), 12):
-        shown = palace.show(drawer.id[:length])
+        shown = palace.drawers.show(drawer.id[:length])
         assert (shown.drawer, shown.citation.verdict) == (drawer, Verdict.SAME)
     with pytest.raises(UsageError, match="names several drawers"):
-        palace.show("drawer_")
+        palace.drawers.show("drawer_")
     for unknown in ("", "nothing", "drawer_zz", "%", "_"):
         with pytest.raises(NotFoundError):
-            palace.show(unknown)
+            palace.drawers.show(unknown)
 
 
 def test_more_results_than_fit_an_answer_are_not_gathered(palace):
@@ -196,12 +196,14 @@ def test_more_results_than_fit_an_answer_are_not_gathered(palace):
 
 
 def test_a_note_is_found_and_has_no_verdict(palace):
-    addition = palace.add("Tills close at five.", wing="shop", room="decisions", importance=3)
+    addition = palace.drawers.add(
+        "Tills close at five.", wing="shop", room="decisions", importance=3
+    )
     (hit,) = palace.search("tills", Scope(room="decisions")).hits
     assert hit.drawer.id == addition.drawer_ids[0]
     assert (hit.drawer.importance, hit.drawer.source_class) == (3, SourceClass.PERSON)
     assert hit.citation.verdict is Verdict.UNKNOWN
-    assert not palace.add("Tills close at five.", wing="shop", room="decisions").created
+    assert not palace.drawers.add("Tills close at five.", wing="shop", room="decisions").created
 
 
 def test_rooms_and_wings_are_counted_and_unknown_ones_explained(palace):
@@ -266,14 +268,14 @@ def test_paths_of_several_projects_need_one_name(isolation, tmp_path):
     palace = open_at(isolation.palace)
     paths = [tmp_path / "alpha", tmp_path / "beta"]
     with pytest.raises(UsageError, match="alpha, beta"):
-        palace.mine(paths, MineOptions(), Silence())
+        palace.mining.mine(paths, MineOptions(), Silence())
     assert not palace.exists()
-    assert palace.mine(paths, MineOptions(wing="both"), Silence()).files.mined == 2
+    assert palace.mining.mine(paths, MineOptions(wing="both"), Silence()).files.mined == 2
 
 
 def test_a_name_is_found_however_it_was_typed(isolation, tmp_path):
     (tmp_path / "a.md").write_text("zqtyped text")
     palace = open_at(isolation.palace)
-    palace.mine([tmp_path], MineOptions(wing="cafe\u0301"), Silence())
+    palace.mining.mine([tmp_path], MineOptions(wing="cafe\u0301"), Silence())
     assert palace.search("zqtyped", Scope(wing=" caf\u00e9 ")).hits
     assert palace.rooms("caf\u00e9").rooms

@@ -31,14 +31,14 @@ def with_settings(home: Path, **settings: Any) -> Config:
 )
 def test_the_embedder_is_the_configured_one(tmp_path, settings, identity):
     palace = open_palace(tmp_path, config=with_settings(tmp_path, **settings))
-    assert palace._outfit.open_embedder().identity.startswith(identity)
+    assert palace.access.outfit.open_embedder().identity.startswith(identity)
 
 
 def test_the_key_of_an_endpoint_comes_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("MY_KEY", "s3cret")
     settings = {"embed__backend": "openai", "embed__api_key_env": "MY_KEY", "embed__dim": 3}
     palace = open_palace(tmp_path, config=with_settings(tmp_path, **settings))
-    embedder = palace._outfit.open_embedder()
+    embedder = palace.access.outfit.open_embedder()
     assert embedder._api_key == "s3cret"
     assert "s3cret" not in repr(palace.config)
 
@@ -98,4 +98,4 @@ def test_an_endpoint_that_is_no_address_is_an_error_of_the_embedder(tmp_path):
     settings = {"embed__backend": "openai", "embed__endpoint": "nonsense", "embed__dim": 3}
     palace = open_palace(tmp_path, config=with_settings(tmp_path, **settings))
     with pytest.raises(EmbedderError):
-        palace._outfit.open_embedder().embed_query("word")
+        palace.access.outfit.open_embedder().embed_query("word")

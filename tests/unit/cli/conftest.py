@@ -149,6 +149,14 @@ class FakePalace:
     def has_wing(self, wing: str) -> bool:
         return any(room.wing == wing for room in self.answers["rooms"].rooms)
 
+    @property
+    def mining(self) -> "FakePalace":
+        return self
+
+    @property
+    def drawers(self) -> "FakePalace":
+        return self
+
     def __getattr__(self, verb: str) -> Callable[..., Any]:
         if verb not in self.answers:
             raise AttributeError(verb)

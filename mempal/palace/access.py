@@ -1,0 +1,84 @@
+"""What every verb needs: the settings, the adapters, and the store opened and closed around it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mempal.core.config import Config
+from mempal.core.errors import BusyError, NotFoundError, PalaceError
+from mempal.core.names import clean_name
+from mempal.core.outfit import Outfit
+from mempal.core.ports import Embedder, Store
+from mempal.core.project import default_wing
+from mempal.search.meaning import refresh_index
+
+
+@dataclass(slots=True)
+class Access:
+    """The way into one palace.
+
+    Attributes:
+        config: Settings, with the folder they belong to.
+        outfit: Adapters; see :func:`mempal.wiring.open_palace`.
+    """
+
+    config: Config
+    outfit: Outfit
+
+    @property
+    def home(self) -> Path:
+        """The palace's folder."""
+        return self.config.home
+
+    def exists(self) -> bool:
+        """Return whether there is a palace in the folder."""
+        return self.outfit.has_database()
+
+    @property
+    def absence(self) -> str:
+        """What to tell a user who has no palace yet."""
+        return f"there is no palace at {self.home} yet; `mempal mine` starts one"
+
+    def require(self) -> None:
+        """Check that there is a palace.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        if not self.exists():
+            raise NotFoundError(self.absence)
+
+    def default_wing(self, path: Path) -> str:
+        """Return the wing of a path when none is named: the configured one, else its project's."""
+        return self.config.text("wing") or clean_name(default_wing(path))
+
+    @contextmanager
+    def open(self, *, writable: bool) -> Iterator[Store]:
+        """Open the store for the time of one verb."""
+        store = self.outfit.open_store(writable)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def bind_embedder(self, store: Store) -> Embedder:
+        """Open the embedder and record that the store's vectors are its.
+
+        Raises:
+            EmbedderMismatchError: They are another one's.
+        """
+        embedder = self.outfit.open_embedder()
+        store.bind_embedder(embedder.identity)
+        return embedder
+
+    def refresh(self, store: Store) -> tuple[str, ...]:
+        """Bring the index up to date.
+
+        What keeps it back is a warning, for words find everything.
+        """
+        try:
+            refresh_index(store, self.outfit.open_index, self.outfit.lock)
+        except (BusyError, PalaceError) as error:
+            return (f"the vector index was not written: {error.message} ({error.hint})",)
+        return ()
