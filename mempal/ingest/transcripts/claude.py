@@ -221,7 +221,9 @@ class _Reader:
         settled = dict(self.start.settled)
         for message in self._messages[: mark.messages]:
             settled[message.session] = settled.get(message.session, 0) + 1
-        calls = {call_id: name for call_id, name in reversed(known.calls[: mark.calls])}
+        calls: dict[str, str] = {}
+        for call_id, name in reversed(known.calls[: mark.calls]):
+            calls.setdefault(call_id, name)
         told = _gather(known.facts[: mark.facts])
         state: dict[str, object] = {
             "session": mark.session,
