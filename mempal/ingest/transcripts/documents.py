@@ -32,7 +32,6 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 _STRUCTURE = re.compile(r'["{}\[\]]')
 _IN_STRING = re.compile(r'["\\]')
 _AFTER_SCALAR = re.compile(r"[,\]]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def read_items(file: BinaryIO) -> Iterator[object]:
     """Yield the elements of a list, or the one value that the document is.
 
     Values are those of :mod:`json`; a :class:`Problem` stands where one could not be read. Strings
-    may hold halves of surrogate pairs (see :func:`mend`). No more than one element and one block
+    may hold halves of surrogate pairs. No more than one element and one block
     of the file are in memory.
 
     Args:
@@ -87,13 +86,6 @@ def load(text: str) -> object:
     if _skip_blank(text, end) < len(text):
         raise ValueError("text follows the value")
     return value
-
-
-def mend(text: str) -> str:
-    """Join halves of surrogate pairs, replace lone ones by U+FFFD and fold line ends."""
-    if _SURROGATE.search(text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\r\n", "\n") if "\r" in text else text
 
 
 def decode_head(head: bytes) -> str:
