@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
+from mempal.core.commits import CommitListing
 from mempal.core.model import (
     Addition,
     Changes,
@@ -385,6 +386,25 @@ class Repositories(Protocol):
         """Return the first path in the checked-out commit that holds a blob.
 
         ``None`` when none does.
+        """
+        ...
+
+    def list_commits(
+        self, repository: Repository, since: str | None, after: str | None
+    ) -> CommitListing | None:
+        """Return the commits that the checked-out one is made of, itself included, oldest first.
+
+        ``None`` when git cannot tell (no binary, no trust, no commit yet).
+
+        Args:
+            repository: What ``find`` said.
+            since: Only commits since then: a revision, which is not listed itself, or a date, ISO
+                8601 or as git writes them (``2 weeks ago``).
+            after: Last commit that was read before. Where it is part of the history only what came
+                behind it is listed; else the listing is complete.
+
+        Raises:
+            UsageError: ``since`` is neither a revision nor a date.
         """
         ...
 
