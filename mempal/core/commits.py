@@ -94,7 +94,7 @@ def split_message(message: str) -> Message:
 
     ``\r\n`` and ``\r`` are folded to ``\n``. A message of one paragraph is a subject only.
     """
-    text = _trim(message.replace("\r\n", "\n").replace("\r", "\n"))
+    text = message.replace("\r\n", "\n").replace("\r", "\n").strip()
     border = _BLANK_LINE.search(text)
     if border is None:
         return Message(text)

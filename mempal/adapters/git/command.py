@@ -6,10 +6,18 @@ The settings of the person who runs mempal stay in force, so ignore rules are th
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from mempal.core.errors import SourceError
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+    from subprocess import Popen
 
 # Configuration given on the command line outranks what a repository says.
 _SETTINGS = (
@@ -43,6 +51,7 @@ _FIXED = {
     "LC_ALL": "C",
 }
 _LONGEST_COMPLAINT = 600
+_BLOCK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +102,9 @@ class Git:
 
         if self.program is None:
             return Answer(ok=False, complaint="git is not installed")
-        settings = [part for setting in _SETTINGS for part in ("-c", setting)]
         try:
             done = subprocess.run(
-                [self.program, "--no-pager", *settings, "-C", str(folder), *arguments],
+                _line_up(self.program, folder, arguments),
                 env={**_clean(self._environment), **(variables or {})},
                 stdin=None if given else subprocess.DEVNULL,
                 input=given or None,
@@ -111,8 +119,71 @@ class Git:
             return Answer(ok=False, complaint=f"git cannot be started: {error}")
         if done.returncode == 0:
             return Answer(ok=True, output=done.stdout)
-        complaint = _read_complaint(done.stderr) or f"git ended with exit code {done.returncode}"
+        complaint = _read_complaint(done.stderr, done.returncode)
         return Answer(ok=False, output=done.stdout, complaint=complaint)
+
+    def stream(
+        self, folder: Path, *arguments: str, variables: Mapping[str, str] | None = None
+    ) -> Iterator[bytes]:
+        """Run one git command in ``folder`` and yield its output while it comes, in blocks.
+
+        git waits while no block is asked for, and is ended when the iterator is closed.
+
+        Raises:
+            SourceError: git is missing, fails, or gives nothing for too long; the blocks before
+                were yielded.
+        """
+        import subprocess
+        import tempfile
+
+        if self.program is None:
+            raise SourceError("git is not installed")
+        # A pipe for complaints would have to be read at the same time, lest git waits for that.
+        with tempfile.TemporaryFile() as complaints:
+            try:
+                process = subprocess.Popen(
+                    _line_up(self.program, folder, arguments),
+                    env={**_clean(self._environment), **(variables or {})},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=complaints,
+                    creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+                )
+            except (OSError, ValueError) as error:
+                raise SourceError(f"git cannot be started: {error}") from error
+            with _ended(process):
+                late = yield from self._read_blocks(process)
+            if late:
+                raise SourceError(f"git did not answer within {self._timeout:g} s")
+            if process.returncode:
+                complaints.seek(0)
+                raise SourceError(_read_complaint(complaints.read(_BLOCK), process.returncode))
+
+    def _read_blocks(self, process: "Popen[bytes]") -> Generator[bytes, None, bool]:
+        """Yield the output of a process until it ends; return whether it was too slow for that."""
+        import threading
+
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            process.kill()
+
+        output = cast("BufferedReader", process.stdout)
+        while process.returncode is None:
+            # Only git's own time counts, not that of whoever takes the blocks.
+            guard = threading.Timer(self._timeout, give_up)
+            guard.daemon = True
+            guard.start()
+            try:
+                block = output.read1(_BLOCK)
+                if not block:
+                    process.wait()
+            finally:
+                guard.cancel()
+            if block:
+                yield block
+        return late.is_set()
 
 
 def printable(text: str) -> str:
@@ -142,7 +213,24 @@ def _clean(environment: Mapping[str, str]) -> dict[str, str]:
     return kept | _FIXED
 
 
-def _read_complaint(stderr: bytes) -> str:
+def _line_up(program: str, folder: Path, arguments: tuple[str, ...]) -> list[str]:
+    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    return [program, "--no-pager", *settings, "-C", str(folder), *arguments]
+
+
+@contextmanager
+def _ended(process: "Popen[bytes]") -> Iterator[None]:
+    """Leave no process and no pipe behind."""
+    try:
+        yield
+    finally:
+        process.kill()  # nothing happens to one that has ended
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _read_complaint(stderr: bytes, code: int) -> str:
     """Fold git's message and its advice into one line."""
     text = " ".join(stderr.decode(errors="backslashreplace").split()).removeprefix("fatal: ")
-    return printable(text)[:_LONGEST_COMPLAINT]
+    return printable(text)[:_LONGEST_COMPLAINT] or f"git ended with exit code {code}"

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from mempal.adapters.git import layout
+from mempal.adapters.git import history, layout
 from mempal.adapters.git.command import Git, printable
 from mempal.adapters.git.index import read_tracked
+from mempal.core.commits import CommitListing
 from mempal.core.model import Repository, Skip, TreeListing
 
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -113,6 +114,18 @@ class GitRepositories:
             return None
         start = sum(first)
         return os.fsdecode(listing[start : listing.index(b"\0", start)])
+
+    def list_commits(
+        self, repository: Repository, since: str | None, after: str | None
+    ) -> CommitListing | None:
+        """Return the history of the checked-out commit; ``None`` when git cannot tell.
+
+        Raises:
+            UsageError: ``since`` is neither a revision nor a date.
+        """
+        if repository.root in self._refused or not self._git.program:
+            return None
+        return history.list_commits(self._git, repository, since, after)
 
     def excludes_file(self, repository: Repository | None) -> list[Path]:
         """Return the global ignore file and ``info/exclude``, weakest first, if they exist."""
