@@ -29,6 +29,7 @@ from mempal.core.model import (
     TreeListing,
     WordMatch,
 )
+from mempal.core.stores import Relocation, Removal, RunLog
 
 
 class Embedder(Protocol):
@@ -142,7 +143,7 @@ class VectorIndex(Protocol):
         ...
 
 
-class Store(Protocol):
+class Store(RunLog, Removal, Relocation, Protocol):
     """The record of truth: sources, drawers, their vectors and the word index.
 
     Every writing method is one transaction: all of it is stored or nothing is. Each transaction
@@ -154,6 +155,10 @@ class Store(Protocol):
         """Return the number of the last committed change to drawers; 0 in a new store."""
         ...
 
+    def lineage(self) -> str:
+        """Return the token that tells this store and its copies from all others."""
+        ...
+
     def embedder_identity(self) -> str | None:
         """Return the identity of the embedder the palace was written with.
 
@@ -162,10 +167,10 @@ class Store(Protocol):
         ...
 
     def bind_embedder(self, identity: str) -> None:
-        """Record the embedder of an unbound store; a no-op when it is the same one.
+        """Record the embedder of a store without vectors; a no-op when it is the same one.
 
         Raises:
-            EmbedderMismatchError: The store is bound to another embedder.
+            EmbedderMismatchError: The store has vectors of another embedder.
         """
         ...
 
@@ -251,7 +256,8 @@ class Store(Protocol):
     ) -> Addition:
         """Store text given by hand.
 
-        Text that is already current in the same wing and room is not stored again.
+        Text that is already current in the same wing and room is not stored again. Where nothing
+        may be stored because it was forgotten, no id is returned.
         """
         ...
 
@@ -313,7 +319,7 @@ class Store(Protocol):
     def entries_since(self, revision: int) -> Iterator[IndexEntry]:
         """Yield an index entry for every drawer changed after ``revision``, by key.
 
-        Deleted ones have no vector.
+        Deleted and removed ones have no vector.
         """
         ...
 
