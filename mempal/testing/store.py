@@ -191,12 +191,15 @@ class MemoryStore:
         # Whatever may fail comes first, so that nothing is stored by half.
         if any(text not in vectors for text in self.missing_contents(source, chunks, start)):
             raise VectorsMissingError
+        given = {
+            chunk.content: vectors[chunk.content] for chunk in chunks if chunk.content in vectors
+        }
         self._revision += bool(changes.added or changes.superseded or changes.restored)
         self._sources[source.place] = source
         for index, (chunk, held) in enumerate(zip(chunks, kept, strict=True), start):
             if held is None:
                 drawer = _draw(source, chunk, index, source_class)
-                self._add(source, drawer, chunk, vectors[chunk.content])
+                self._add(source, drawer, chunk, given[chunk.content])
                 continue
             if held.lapsed:
                 held.lapses[held.drawer.superseded_at or 0] = source.mined_at
@@ -403,6 +406,11 @@ class MemoryStore:
         """Return what is wrong, in words."""
         bare = sum(held.vector is None for held in self._held.values())
         return [f"{bare} drawers have no vector"] if bare else []
+
+    def lose_vectors(self, *keys: int) -> None:
+        """Be a store that lacks the vectors of these drawers, as a damaged one may."""
+        for key in keys:
+            self._held[key].vector = None
 
     def close(self) -> None:
         """Do nothing: the store lives as long as the object."""

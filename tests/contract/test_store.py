@@ -362,7 +362,8 @@ def test_a_conversation_is_cited_in_the_file_that_holds_it_now(store):
     put(store, conversation(), "hello")
     held = conversation(holder=Place("w", "/tree", "other/name.json"), mined_at=200)
 
-    assert [drawer.source_file for drawer in current(store)] == ["notes.md"]
+    (drawer,) = store.drawers_of("w", "", "tool:talk")
+    assert drawer.source_file == "notes.md"
     assert put(store, held, "hello", "world") == Changes(1, 1)
 
     drawers = store.drawers_of("w", "", "tool:talk")
@@ -660,6 +661,7 @@ def test_a_store_is_bound_to_one_embedder(store):
     assert store.embedder_identity() is None
     store.bind_embedder("one")
     store.bind_embedder("one")
+    put(store, source(), "text")
     with pytest.raises(EmbedderMismatchError) as caught:
         store.bind_embedder("two")
     assert (caught.value.stored, caught.value.configured) == ("one", "two")
@@ -704,10 +706,16 @@ def test_texts_are_handed_out_while_vectors_are_replaced(store):
 class Failing(dict[str, bytes]):
     """Vectors of which one cannot be had."""
 
-    def get(self, key, default=None):
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __getitem__(self, key: str) -> bytes:
         if key == "bad":
             raise RuntimeError("no vector")
-        return super().get(key, default)
+        return EMBEDDER.embed_query(key)
+
+    def __bool__(self) -> bool:
+        return True
 
 
 def fail_to_replace(store: Store, vectors: Mapping[str, bytes]) -> None:
@@ -724,7 +732,7 @@ def fail_to_add(store: Store, vectors: Mapping[str, bytes]) -> None:
 def fail_to_embed(store: Store, vectors: Mapping[str, bytes]) -> None:
     def embed_all() -> Iterator[tuple[int, bytes]]:
         yield 1, EMBEDDER.embed_query("else")
-        vectors.get("bad")
+        yield 2, vectors["bad"]
 
     store.replace_vectors("other", embed_all())
 

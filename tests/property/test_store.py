@@ -214,7 +214,7 @@ def test_every_word_of_a_text_finds_it(texts, data):
     pieces = [Chunk(text.encode("utf-8", "replace").decode()) for text in texts]
     with tempfile.TemporaryDirectory() as folder:
         store = SqliteStore(Path(folder) / "palace.db", writable=True)
-        store.replace_source(source("x"), pieces, {}, SourceClass.FILE)
+        store.replace_source(source("x"), pieces, embed(pieces), SourceClass.FILE)
         for key, piece in enumerate(pieces, 1):
             words = find_words(piece.content)
             if words:

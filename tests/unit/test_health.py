@@ -36,7 +36,7 @@ def test_a_sound_palace_is_healthy(palace):
     diagnosis = palace.diagnose()
     assert diagnosis.healthy
     assert diagnosis.home == str(palace.home)
-    assert find(palace, "database") == Finding("database", "ok", "schema 1, 2 drawers, 2 sources")
+    assert find(palace, "database") == Finding("database", "ok", "schema 2, 2 drawers, 2 sources")
     assert find(palace, "index") == Finding("index", "ok", "exact, 2 drawers")
     assert find(palace, "embedder").detail.startswith("static:minilm-256:")
     assert find(palace, "git").detail.startswith("git version")
@@ -138,7 +138,7 @@ def test_a_check_that_cannot_run_is_a_warning(palace):
     def refuse(_: bool) -> Any:
         raise BusyError("somebody writes", hint="wait")
 
-    palace._outfit = replace(palace._outfit, open_store=refuse)
+    palace.access.outfit = replace(palace.access.outfit, open_store=refuse)
     assert find(palace, "database") == Finding("database", "warning", "somebody writes", "wait")
 
 

@@ -18,7 +18,7 @@ from mempal.core.model import (
 from mempal.search import cite
 from mempal.search.cite import Citer
 from mempal.testing import MemoryRepositories, MemoryStore
-from tests.drawers import by_hand, note, source
+from tests.drawers import by_hand, embed, note, put, source
 
 TEXT = "alpha\nbeta\ngamma\ndelta\n"
 
@@ -50,7 +50,7 @@ class Desk:
         digest = sha256(data).hexdigest()
         place = source(path, root=str(self.root), content_sha256=digest, blob=blob)
         pieces = [Chunk(content, span)]
-        self.store.replace_source(place, pieces, {}, SourceClass.FILE)
+        self.store.replace_source(place, pieces, embed(pieces), SourceClass.FILE)
         return self.store.drawers_of("w", str(self.root), path)[0]
 
     def citer(self) -> Citer:
@@ -220,16 +220,14 @@ def test_a_path_out_of_the_tree_is_not_read(desk, tmp_path, monkeypatch, path):
     monkeypatch.setattr(cite, "read_regular", lambda file, _: read.append(file) or b"")
     place = source(path, root=str(desk.root), content_sha256=sha256(TEXT.encode()).hexdigest())
     pieces = [Chunk("beta\n", Span(2, 2, 6, 11))]
-    desk.store.replace_source(place, pieces, {}, SourceClass.FILE)
+    desk.store.replace_source(place, pieces, embed(pieces), SourceClass.FILE)
     (drawer,) = desk.store.get([1])
     assert desk.cite(drawer).verdict is Verdict.GONE
     assert read == []
 
 
 def test_a_path_that_cannot_be_is_gone(desk):
-    desk.store.replace_source(
-        source("a\0b", root=str(desk.root)), [Chunk("x", Span(1, 1, 0, 1))], {}, SourceClass.FILE
-    )
+    put(desk.store, source("a\0b", root=str(desk.root)), Chunk("x", Span(1, 1, 0, 1)))
     assert desk.cite(desk.store.get([1])[0]).verdict is Verdict.GONE
 
 
@@ -248,7 +246,7 @@ def test_each_file_is_read_once_for_all_its_drawers(desk, monkeypatch):
     digest = sha256(TEXT.encode()).hexdigest()
     place = source("notes.md", root=str(desk.root), content_sha256=digest)
     pieces = [Chunk(f"{line}\n", Span(n, n, 0, 0)) for n, line in enumerate(TEXT.split(), 1)]
-    desk.store.replace_source(place, pieces, {}, SourceClass.FILE)
+    desk.store.replace_source(place, pieces, embed(pieces), SourceClass.FILE)
     desk.write("notes.md", "first\n" + TEXT)
     reads: list[Path] = []
     texts: list[bytes] = []

@@ -31,11 +31,11 @@ class Library:
     index: MemoryIndex | None = field(default_factory=MemoryIndex)
     embedder: HashEmbedder = EMBEDDER
 
-    def put(self, path: str, *contents: str, vectors: bool = True, **values) -> None:
+    def put(self, path: str, *contents: str, **values) -> None:
         pieces = [Chunk(content) for content in contents]
         embedded = dict(zip(contents, EMBEDDER.embed_documents(contents), strict=True))
         place = source(path, **values)
-        self.store.replace_source(place, pieces, embedded if vectors else {}, SourceClass.FILE)
+        self.store.replace_source(place, pieces, embedded, SourceClass.FILE)
 
     def open_meaning(self) -> IndexMeaning:
         return IndexMeaning(self.store, self.embedder, self.index)
@@ -98,7 +98,8 @@ def test_meaning_does_not_ask_for_words(library, monkeypatch):
 
 
 def test_a_drawer_without_a_vector_is_found_by_word(library):
-    library.put("bare.md", "the tundra is bare", vectors=False)
+    library.put("bare.md", "the tundra is bare")
+    library.store.lose_vectors(max(entry.key for entry in library.store.entries_since(0)))
     for mode in ("hybrid", "keyword"):
         (hit,) = library.ask("tundra", mode).hits
         assert hit.drawer.content == "the tundra is bare"
@@ -371,7 +372,7 @@ def test_each_hit_is_cited(library, tmp_path):
 
 def test_the_weight_of_a_word_is_that_of_the_wing_that_is_asked(library):
     for number in range(1200):
-        library.put(f"{number}.md", f"gateway number {number} of many", wing="large", vectors=False)
+        library.put(f"{number}.md", f"gateway number {number} of many", wing="large")
     library.put("note.md", "the gateway address is on the wall", wing="small")
     library.put("food.md", "eggs and flour", wing="small")
     result = library.ask("gateway address", "keyword", scope=Scope(wing="small"))

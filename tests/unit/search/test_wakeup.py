@@ -10,7 +10,7 @@ from mempal.core.model import Chunk, SourceClass, Span
 from mempal.core.recall import estimate_tokens
 from mempal.search.wakeup import wake_up
 from mempal.testing import MemoryStore
-from tests.drawers import by_hand, note, put, source
+from tests.drawers import by_hand, embed, note, put, source
 
 DAY = 86_400_000
 
@@ -142,7 +142,7 @@ def test_the_budget_holds_whatever_is_stored(texts, budget, importance):
         else:
             piece = Chunk(content, Span(1, 1))
             place = source(name, root=f"/{number}")
-            store.replace_source(place, [piece], {}, SourceClass.FILE)
+            store.replace_source(place, [piece], embed([piece]), SourceClass.FILE)
     woken = wake_up(store, "w", "", budget)
     assert woken.estimated_tokens == estimate_tokens(woken.text)
     assert woken.estimated_tokens <= max(budget, estimate_tokens("# Memory"))

@@ -306,9 +306,9 @@ class Interrupting(dict[str, bytes]):
         super().__init__()
         self.act = act
 
-    def get(self, key, default=None):
+    def __getitem__(self, key: str) -> bytes:
         self.act()
-        return super().get(key, default)
+        return super().__getitem__(key)
 
 
 def replace_with(store: SqliteStore, content: str, vectors: Interrupting) -> Changes:

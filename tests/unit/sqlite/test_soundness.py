@@ -121,7 +121,10 @@ def test_words_are_rebuilt_as_a_whole_or_not_at_all(store, monkeypatch):
 
 def test_an_interrupted_change_leaves_nothing(store):
     class Interrupted(dict[str, bytes]):
-        def get(self, key, default=None):
+        def __contains__(self, key: object) -> bool:
+            return True
+
+        def __getitem__(self, key: str) -> bytes:
             raise KeyboardInterrupt
 
     before = dump(store)
