@@ -1,7 +1,7 @@
 """Commits as git tells of them, and the parts a commit message has.
 
-A message is a subject (its first paragraph), a body, and trailers: lines ``Key: value`` that make
-up the whole of the last paragraph. Their words stay as they were written.
+A message is a subject (its first paragraph), a body, and trailers: lines such as ``Fixes: #12`` or
+``Reviewed-by: Ada`` that make up the whole of the last paragraph. All words stay as written.
 """
 
 import re
@@ -12,7 +12,14 @@ from dataclasses import dataclass
 MOST_FILES = 50
 
 _BLANK_LINE = re.compile(r"\n(?:[ \t]*\n)+")
-_TRAILER = re.compile(r"(?P<key>[A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(?P<value>\S.*)")
+# A key is one with a hyphen or one of these: the prose of a message has words with a colon, too.
+_KEYS = (
+    "bugs?|cc|closes|fixes|implements|issues?|jira|link|pr|references|refs?|related|relates|resolves"
+    "|see|task|ticket"
+)
+_TRAILER = re.compile(
+    rf"(?P<key>[a-z0-9]+(?:-[a-z0-9]+)+|{_KEYS}):[ \t]+(?P<value>\S.*)", re.IGNORECASE | re.ASCII
+)
 _PICKED = re.compile(r"\((?P<key>cherry picked from commit) (?P<value>[0-9a-f]{7,64})\)")
 
 
