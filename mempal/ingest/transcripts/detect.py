@@ -97,7 +97,8 @@ def detect(path: str, head: bytes) -> Format | None:
         value = _read_start(head)
         if _is_metadata(name, value):
             return Format.METADATA
-    return _detect_document(head) or _detect_lines(head)
+    found = _detect_document(head)
+    return found or (_detect_lines(head) if b"\n" in head else None)
 
 
 def _detect_lines(head: bytes) -> Format | None:

@@ -64,7 +64,8 @@ _IS_OTHER = re.compile(rf"(?:{_OTHER})$", re.IGNORECASE)
 _CHAPTER = re.compile(r"#{1,2}[ \t]")
 # How documents about roles put it.
 _EXPLAINS = re.compile(
-    r"\b(?:roles?|persona|end[- ]users?|refers to|represents?|messages? (?:from|sent)|sent by)\b",
+    r"\b(?:roles?|persona|end[- ]users?|refers to|represents?|messages? (?:from|sent)|sent by"
+    r"|(?:an?|the|any) \w{2,20} (?:who|that|which))\b",
     re.IGNORECASE,
 )
 _AIDER_START = "# aider chat started at "
@@ -256,8 +257,7 @@ def _split_aider(lines: Sequence[Line], length: int) -> list[Turn] | None:
     marks: list[_Mark] = []
     for number, line in enumerate(lines):
         speaker, source_class = _classify_aider(line)
-        blank = line.blank and bool(marks)
-        if not blank and (not marks or marks[-1].source_class is not source_class):
+        if not line.blank and (not marks or marks[-1].source_class is not source_class):
             marks.append(_Mark(line.start, number, speaker, source_class))
     return _make_turns(marks, length)
 

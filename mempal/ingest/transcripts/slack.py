@@ -200,7 +200,7 @@ class _Reader:
             if kind == "rich_text" and depth < _DEPTH:
                 yield from self._read_blocks(block.get("elements"), depth + 1)
             elif kind == "rich_text_list" and depth < _DEPTH:
-                for line in self._read_blocks(block.get("elements"), depth + 1):
+                for line in filter(None, self._read_blocks(block.get("elements"), depth + 1)):
                     yield f"- {line}"
             elif kind.startswith("rich_text_"):
                 yield "".join(map(self._read_element, read_list(block.get("elements"))))
