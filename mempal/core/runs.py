@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from mempal.core.errors import UsageError
+
 # What these verbs take away is gone from the file as well, so nothing can bring it back.
 FINAL_VERBS = frozenset({"forget", "purge"})
 
@@ -98,3 +100,58 @@ def is_alive(process: int) -> bool:
     except (PermissionError, OverflowError):
         return True
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What stands against undoing a run.
+
+    Attributes:
+        final: Whether what the run removed is gone for good.
+        later: A later run that changed the same things; 0 for a change outside of any run.
+        cards: Cards that cite drawers which would be removed.
+    """
+
+    final: bool = False
+    later: int | None = None
+    cards: tuple[str, ...] = ()
+
+    def explain(self, run: Run) -> UsageError:
+        """Return the error that says so."""
+        named = f"run {run.id} ({run.verb})"
+        if self.final:
+            return UsageError(
+                f"{named} cannot be undone: what it removed is gone for good",
+                hint="mine the sources again to store what is still there",
+            )
+        if self.later:
+            return UsageError(
+                f"run {self.later} has changed what {named} changed",
+                hint=f"undo run {self.later} first: `mempal undo {self.later}`",
+            )
+        if self.later is not None:
+            return UsageError(
+                f"what {named} changed was changed again since, outside of any run",
+                hint="`mempal runs` lists what came after it",
+            )
+        return UsageError(
+            f"{named} added drawers that cards cite: {', '.join(self.cards)}",
+            hint="retire the cards, or give them other evidence, first",
+        )
+
+
+def refuse_undoing(run: Run) -> None:
+    """Check that a run by itself can be undone.
+
+    Raises:
+        UsageError: It is under way, was undone, or its verb is final.
+    """
+    if run.state is RunState.UNDONE:
+        raise UsageError(f"run {run.id} ({run.verb}) was undone already")
+    if run.state is RunState.RUNNING and is_alive(run.process):
+        raise UsageError(
+            f"run {run.id} ({run.verb}) is under way in process {run.process}",
+            hint="wait until it has finished",
+        )
+    if run.verb in FINAL_VERBS:
+        raise Obstacle(final=True).explain(run)

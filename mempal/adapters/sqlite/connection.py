@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,28 +16,35 @@ _RESTORE = "restore it from a backup, or move it away and mine again; `mempal do
 
 
 @contextmanager
-def translate_errors(path: Path) -> Iterator[None]:
+def translate_errors(
+    path: Path, find_writer: Callable[[], str | None] | None = None
+) -> Iterator[None]:
     """Raise mempal's errors for SQLite's.
 
+    Args:
+        path: The database file, for messages.
+        find_writer: Tells which process is writing, in words.
+
     Raises:
-        BusyError: Another process held the database too long.
+        BusyError: Another process held the database too long; the message names it if it can.
         DamagedError: The file is not a sound database.
         PalaceError: The disk is full, or the file cannot be opened or written.
     """
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise _explain(path, error) from error
+        raise _explain(path, error, find_writer) from error
     except sqlite3.DatabaseError as error:
         raise DamagedError(f"{path} is damaged ({error})", hint=_RESTORE) from error
 
 
-def _explain(path: Path, error: sqlite3.OperationalError) -> PalaceError | BusyError:
+def _explain(
+    path: Path, error: sqlite3.OperationalError, find_writer: Callable[[], str | None] | None
+) -> PalaceError | BusyError:
     text = str(error)
     if "locked" in text or "busy" in text:
-        return BusyError(
-            f"another process is writing to {path}", hint="try again when it has finished"
-        )
+        writer = (find_writer and find_writer()) or "another process"
+        return BusyError(f"{writer} is writing to {path}", hint="try again when it has finished")
     if "full" in text:
         return PalaceError(
             f"no space left to write {path}", hint="free some space and run it again"
@@ -45,6 +52,14 @@ def _explain(path: Path, error: sqlite3.OperationalError) -> PalaceError | BusyE
     if "readonly" in text or "read-only" in text:
         return PalaceError(
             f"{path} cannot be written", hint="check its permissions and its folder's"
+        )
+    # What SQLite calls an I/O error is a disk that is full or failing, but for a file that ends too
+    # early: that one is damaged.
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR if "I/O error" in text else 0)
+    if code & 0xFF == sqlite3.SQLITE_IOERR and code != sqlite3.SQLITE_IOERR_SHORT_READ:
+        return PalaceError(
+            f"the disk failed to read or write {path} ({text})",
+            hint="check the disk and its free space, and run it again",
         )
     if "unable to open" in text:
         return PalaceError(f"{path} cannot be opened", hint=f"check its permissions, or {_RESTORE}")

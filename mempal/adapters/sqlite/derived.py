@@ -1,12 +1,12 @@
 """What is derived from drawers and kept beside them: the word index and the vectors."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from operator import attrgetter
+from typing import Any
 
 from mempal.adapters.sqlite import words
 from mempal.adapters.sqlite.base import Database, guarded, marks, split_keys
-from mempal.adapters.sqlite.connection import (
-    translate_errors,
-)
 from mempal.adapters.sqlite.rows import (
     decode_path,
     encode_name,
@@ -23,6 +23,11 @@ from mempal.core.model import (
 )
 from mempal.core.vector import dimensions
 from mempal.core.words import ANALYZER_VERSION
+
+
+def _read_entry(row: tuple[Any, ...]) -> IndexEntry:
+    key, vector, wing, room, current = row
+    return IndexEntry(key, vector, wing, room, bool(current))
 
 
 class DerivedTables(Database):
@@ -103,24 +108,31 @@ class DerivedTables(Database):
         # The plus sign keeps SQLite from what would cost most: from sorting a whole palace when
         # everything is asked for, and else from walking through it for the few that changed.
         condition, order = (
-            ("+d.revision > ?", "d.key") if revision == 0 else ("d.revision > ?", "+d.key")
+            ("+{0}.revision > ?", "{0}.key") if revision == 0 else ("{0}.revision > ?", "+{0}.key")
         )
-        with translate_errors(self.path):
+        with self._errors():
             rows = self._connection.execute(
                 "SELECT d.key, CASE WHEN d.deleted_at IS NULL THEN v.embedding END,"
                 " d.wing, d.room, d.superseded_at IS NULL AND d.deleted_at IS NULL"
                 " FROM drawers AS d LEFT JOIN vectors AS v ON v.key = d.key"
-                f" WHERE {condition} ORDER BY {order}",
+                f" WHERE {condition.format('d')} ORDER BY {order.format('d')}",
                 (revision,),
             )
-            for key, vector, wing, room, current in rows:
-                yield IndexEntry(key, vector, wing, room, bool(current))
+            removed = self._connection.execute(
+                "SELECT r.key, NULL, r.wing, r.room, 0 FROM removals AS r"
+                f" WHERE {condition.format('r')} ORDER BY {order.format('r')}",
+                (revision,),
+            )
+            both = (map(_read_entry, found) for found in (rows, removed))
+            yield from merge(*both, key=attrgetter("key"))
 
     @guarded
     def count_entries_since(self, revision: int) -> int:
         """Return how many entries ``entries_since`` would yield."""
         row = self._connection.execute(
-            "SELECT count(*) FROM drawers WHERE revision > ?", (revision,)
+            "SELECT (SELECT count(*) FROM drawers WHERE revision > ?)"
+            " + (SELECT count(*) FROM removals WHERE revision > ?)",
+            (revision, revision),
         ).fetchone()
         return int(row[0])
 
@@ -128,7 +140,7 @@ class DerivedTables(Database):
         """Yield (key, content) of every drawer that is not deleted, in batches, by key."""
         last = 0
         while True:
-            with translate_errors(self.path):
+            with self._errors():
                 rows = self._connection.execute(
                     "SELECT key, content FROM drawers WHERE key > ? AND deleted_at IS NULL"
                     " ORDER BY key LIMIT ?",

@@ -65,6 +65,8 @@ def find_problems(connection: sqlite3.Connection) -> list[str]:
     ).fetchone()[0]
     if bare:
         problems.append(f"{bare} drawers have no vector")
+    if connection.execute("SELECT 1 FROM meta WHERE key = 'unscrubbed'").fetchone():
+        problems.append("text that was forgotten still lies in unused parts of the file")
     lengths = connection.execute("SELECT DISTINCT length(embedding) FROM vectors").fetchall()
     if len(lengths) > 1:
         problems.append("vectors of different lengths are mixed")

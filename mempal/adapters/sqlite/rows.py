@@ -1,6 +1,8 @@
 """How values are kept in columns: names on disk, drawers and sources as rows."""
 
 import os
+import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from mempal.core.model import (
@@ -85,6 +87,16 @@ def read_drawer(row: tuple[Any, ...]) -> Drawer:
         said_at=said_at,
         session=session,
     )
+
+
+def select_drawers(
+    connection: sqlite3.Connection, condition: str, parameters: Sequence[object]
+) -> list[Drawer]:
+    """Return the drawers that a condition on ``d``, ``s``, ``r`` and ``f`` admits."""
+    rows = connection.execute(
+        f"SELECT {DRAWER_COLUMNS} FROM {DRAWER_TABLES} WHERE {condition}", parameters
+    )
+    return [read_drawer(row) for row in rows]
 
 
 def read_source(row: tuple[Any, ...]) -> Source:

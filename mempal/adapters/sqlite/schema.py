@@ -140,6 +140,18 @@ DROP TABLE sources;
 ALTER TABLE sources_anew RENAME TO sources;
 CREATE INDEX sources_by_holder ON sources (held_in) WHERE held_in IS NOT NULL;
 
+-- A reading does not name its source: drawers that move to another one take it along.
+CREATE TABLE readings_anew (
+    id INTEGER PRIMARY KEY,
+    content_sha256 TEXT NOT NULL,
+    blob TEXT,
+    commit_id TEXT,
+    read_at INTEGER NOT NULL
+) STRICT;
+INSERT INTO readings_anew SELECT id, content_sha256, blob, commit_id, read_at FROM readings;
+DROP TABLE readings;
+ALTER TABLE readings_anew RENAME TO readings;
+
 ALTER TABLE drawers ADD COLUMN said_at INTEGER;
 ALTER TABLE drawers ADD COLUMN span_digest TEXT;
 -- The run that added the drawer.
@@ -157,8 +169,9 @@ CREATE TABLE runs (
     detail TEXT NOT NULL DEFAULT '{{}}'
 ) STRICT;
 
--- What a row was before a run first changed it, as JSON without any stored text; NULL for a row
--- that the run made.
+-- What a row of sources or drawers was before a run first changed it, as JSON without any stored
+-- text; NULL for a source that the run made, and for a drawer that it removed ("removals"). Drawers
+-- that it made name it themselves.
 CREATE TABLE journal (
     run_id INTEGER NOT NULL REFERENCES runs (id),
     relation TEXT NOT NULL,
@@ -170,6 +183,8 @@ CREATE TABLE journal (
 -- Drawers that are no longer there at all, for indexes that still hold them.
 CREATE TABLE removals (
     key INTEGER PRIMARY KEY,
+    wing TEXT NOT NULL,
+    room TEXT NOT NULL,
     revision INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX removals_by_revision ON removals (revision);
@@ -177,10 +192,10 @@ CREATE INDEX removals_by_revision ON removals (revision);
 -- Hashes of texts that a person wants gone: of a drawer's whole text (source_id 0), or of single
 -- lines of one source, whose borders between drawers may shift.
 CREATE TABLE forgotten (
-    digest BLOB NOT NULL,
     source_id INTEGER NOT NULL,
+    digest BLOB NOT NULL,
     forgotten_at INTEGER NOT NULL,
-    PRIMARY KEY (digest, source_id)
+    PRIMARY KEY (source_id, digest)
 ) STRICT, WITHOUT ROWID;
 
 -- Which knowledge cards rest on which drawers; nothing removes such a drawer unseen.
@@ -191,6 +206,15 @@ CREATE TABLE card_links (
     PRIMARY KEY (card_id, key, role)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX card_links_by_drawer ON card_links (key);
+
+-- What remains of a card's link to a drawer that a person wanted gone.
+CREATE TABLE forgotten_links (
+    card_id TEXT NOT NULL,
+    role TEXT NOT NULL,
+    drawer_id TEXT NOT NULL,
+    forgotten_at INTEGER NOT NULL,
+    PRIMARY KEY (card_id, role, drawer_id)
+) STRICT, WITHOUT ROWID;
 
 INSERT INTO meta (key, value) VALUES ('lineage', lower(hex(randomblob(16))));
 """

@@ -4,21 +4,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mempal.adapters.sqlite.base import guarded, marks, split_keys
-from mempal.adapters.sqlite.connection import translate_errors
 from mempal.adapters.sqlite.derived import DerivedTables
 from mempal.adapters.sqlite.inspection import count_rooms, find_problems, read_status
+from mempal.adapters.sqlite.relocation import RelocationTables
+from mempal.adapters.sqlite.removal import RemovalTables
 from mempal.adapters.sqlite.rows import (
-    DRAWER_COLUMNS,
-    DRAWER_TABLES,
     SOURCE_COLUMNS,
     SOURCE_TABLES,
     decode_path,
     encode_name,
     encode_path,
-    read_drawer,
     read_source,
     scope_clause,
+    select_drawers,
 )
+from mempal.adapters.sqlite.runs import RunTables
+from mempal.adapters.sqlite.tombstones import is_barred
 from mempal.adapters.sqlite.writing import (
     Writer,
     find_source,
@@ -27,7 +28,7 @@ from mempal.adapters.sqlite.writing import (
     record_revision,
     write_source,
 )
-from mempal.core.errors import EmbedderMismatchError, MempalError
+from mempal.core.errors import BusyError, EmbedderMismatchError, MempalError
 from mempal.core.ids import hash_content
 from mempal.core.model import (
     Addition,
@@ -47,7 +48,7 @@ from mempal.core.words import ANALYZER_VERSION
 _RESOLVE_LIMIT = 10
 
 
-class SqliteStore(DerivedTables):
+class SqliteStore(DerivedTables, RunTables, RemovalTables, RelocationTables):
     """The port ``Store`` on one SQLite file.
 
     Args:
@@ -64,11 +65,12 @@ class SqliteStore(DerivedTables):
         self._bound: str | None = None
         if writable:
             self._follow_rules()
+            self._finish_scrubbing()
 
     def _follow_rules(self) -> None:
         # Words that were derived by other rules could neither be found nor taken out again.
         try:
-            with translate_errors(self.path):
+            with self._errors():
                 current = self._meta("analyzer") == str(ANALYZER_VERSION)
             if not current:
                 self.rebuild_words()
@@ -76,7 +78,25 @@ class SqliteStore(DerivedTables):
             self.close()
             raise
 
+    def _finish_scrubbing(self) -> None:
+        # A process that died after it had removed what a person wants gone left that in the file.
+        try:
+            with self._errors():
+                left = self._meta("unscrubbed") is not None
+            if left:
+                self.scrub()
+        except BusyError:
+            pass  # somebody else is at work; ``problems`` tells of it until it is done
+        except MempalError:
+            self.close()
+            raise
+
     # --- state ---------------------------------------------------------------------------------
+
+    @guarded
+    def lineage(self) -> str:
+        """Return the token that tells this store and its copies from all others."""
+        return str(self._meta("lineage"))
 
     @guarded
     def revision(self) -> int:
@@ -90,11 +110,15 @@ class SqliteStore(DerivedTables):
 
     @guarded
     def bind_embedder(self, identity: str) -> None:
-        """Record the embedder of an unbound store."""
+        """Record the embedder of a store without vectors."""
         stored = self._meta("embedder")
-        if stored is None:
+        if stored != identity:
             with self._change() as connection:
-                connection.execute("INSERT OR IGNORE INTO meta VALUES ('embedder', ?)", (identity,))
+                connection.execute(
+                    "INSERT OR REPLACE INTO meta SELECT 'embedder', ?"
+                    " WHERE NOT EXISTS (SELECT 1 FROM vectors)",
+                    (identity,),
+                )
             stored = self._meta("embedder")
         if stored != identity:
             raise EmbedderMismatchError(str(stored), identity)
@@ -179,6 +203,7 @@ class SqliteStore(DerivedTables):
         self, source: Source, chunks: Sequence[Chunk], start: int = 0
     ) -> list[str]:
         """Return, without repeats, the texts that ``replace_source`` would need a vector for."""
+        chunks = self._admit(source, chunks)
         source_id = find_source(self._connection, source)
         matched = match_chunks(self._connection, source_id, source.room, chunks, start)
         pairs = zip(chunks, matched.kept, strict=True)
@@ -187,6 +212,9 @@ class SqliteStore(DerivedTables):
     @guarded
     def preview_source(self, source: Source, chunks: Sequence[Chunk], start: int = 0) -> Changes:
         """Return what ``replace_source`` would do, without doing it."""
+        if is_barred(self._connection, source):
+            return Changes()
+        chunks = self._admit(source, chunks)
         source_id = find_source(self._connection, source)
         return match_chunks(self._connection, source_id, source.room, chunks, start).changes()
 
@@ -201,11 +229,16 @@ class SqliteStore(DerivedTables):
     ) -> Changes:
         """Make ``chunks`` the current drawers of ``source``, in one transaction."""
         with self._change() as connection:
+            if is_barred(connection, source):
+                return Changes()
             if vectors:
                 self._check_embedder()
+            chunks = self._admit(source, chunks)
             revision = next_revision(connection)
             source_id, reading_id = write_source(connection, source)
-            writer = Writer(connection, source, source_id, reading_id, source_class, revision)
+            writer = Writer(
+                connection, source, source_id, reading_id, source_class, revision, run_id=self._run
+            )
             changes = writer.replace(chunks, vectors, start)
             if changes.added or changes.superseded or changes.restored:
                 record_revision(connection, revision)
@@ -215,6 +248,8 @@ class SqliteStore(DerivedTables):
     def touch_source(self, source: Source) -> None:
         """Update size, time, state and commit of a source whose drawers did not change."""
         with self._change() as connection:
+            if is_barred(connection, source):
+                return
             source_id, reading_id = write_source(connection, source)
             connection.execute(
                 "UPDATE drawers SET reading_id = ?"
@@ -234,6 +269,9 @@ class SqliteStore(DerivedTables):
     ) -> Addition:
         """Store text given by hand, once in each wing and room."""
         with self._change() as connection:
+            chunks = self._admit(source, chunks)
+            if not chunks:
+                return Addition((), created=False)
             known = self._current_ids(source.wing, source.room, chunks)
             if known is not None:
                 self._raise_importance(known, importance)
@@ -243,8 +281,9 @@ class SqliteStore(DerivedTables):
             revision = next_revision(connection)
             source_id, reading_id = write_source(connection, source)
             writer = Writer(
-                connection, source, source_id, reading_id, source_class, revision, importance
-            )
+                connection, source, source_id, reading_id, source_class, revision, importance,
+                self._run,
+            )  # fmt: skip
             row = connection.execute(
                 "SELECT coalesce(max(chunk_index) + 1, 0) FROM drawers WHERE source_id = ?",
                 (source_id,),
@@ -278,11 +317,7 @@ class SqliteStore(DerivedTables):
     # --- drawers -------------------------------------------------------------------------------
 
     def _drawers(self, condition: str, parameters: Sequence[object]) -> list[Drawer]:
-        rows = self._connection.execute(
-            f"SELECT {DRAWER_COLUMNS} FROM {DRAWER_TABLES} WHERE {condition}",
-            parameters,
-        )
-        return [read_drawer(row) for row in rows]
+        return select_drawers(self._connection, condition, parameters)
 
     @guarded
     def get(self, keys: Sequence[int]) -> list[Drawer]:

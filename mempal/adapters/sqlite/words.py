@@ -48,6 +48,14 @@ def remove_words(
     )
 
 
+def move_words(
+    connection: sqlite3.Connection, key: int, content: str, paths: tuple[str, str], symbols: str
+) -> None:
+    """Index one drawer under the second path instead of the first."""
+    remove_words(connection, key, content, paths[0], symbols)
+    add_words(connection, key, content, paths[1], symbols)
+
+
 def clear_words(connection: sqlite3.Connection) -> None:
     """Empty the word index."""
     connection.execute("INSERT INTO words (words) VALUES ('delete-all')")

@@ -145,9 +145,8 @@ def _write_reading(connection: sqlite3.Connection, source_id: int, source: Sourc
     if row is not None and row[1:] == (source.content_sha256, source.blob, source.commit):
         return int(row[0])
     cursor = connection.execute(
-        "INSERT INTO readings (source_id, content_sha256, blob, commit_id, read_at)"
-        " VALUES (?, ?, ?, ?, ?)",
-        (source_id, source.content_sha256, source.blob, source.commit, source.mined_at),
+        "INSERT INTO readings (content_sha256, blob, commit_id, read_at) VALUES (?, ?, ?, ?)",
+        (source.content_sha256, source.blob, source.commit, source.mined_at),
     )
     reading_id = int(cursor.lastrowid or 0)
     connection.execute("UPDATE sources SET reading_id = ? WHERE id = ?", (reading_id, source_id))
