@@ -8,7 +8,7 @@ its files do not say:
   a pull request or how a conflict was settled, makes it say something.
 * ``bot``: written by a program that keeps dependencies or formats, or in the words of one. Agents
   that write code are no such programs.
-* ``empty``: no message at all, trailers apart.
+* ``empty``: no message at all.
 * ``draft``: ``wip``, ``fixup! …`` and ``squash! …`` without a body.
 * ``release``: a subject that is only a version, without a body.
 * ``vague``: a subject that only names the files it changed (``Update README.md``) or only words
@@ -67,10 +67,13 @@ _BOT = re.compile(
     | semantic-release-bot | codecov.* | (?:hosted\ )?weblate | scala\ steward | depfu.*)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_VERSION = r"(?:[\w/@.-]{1,80}@)?v?\d{1,9}(?:\.\d{1,9}){1,4}(?:[.+-]?[a-z][\w.+-]*)?"
 _BOT_WORDS = re.compile(
-    r"""\w+\([\w-]*dep(?:s|endencies)[\w-]*\)!?:\ (?:bump|update|upgrade|pin|lock)\b.*
+    rf"""\w+\([\w-]*dep(?:s|endencies)[\w-]*\)!?:\ (?:bump|update|upgrade|pin|lock)\b.*
     | (?:[\w()-]+!?:\ )?(?:
-        bump\ (?:the\ )?\S+\ (?:(?:from|to)\ \S.*|group\b.*)
+        bump\ \S+\ from\ {_VERSION}\ to\ {_VERSION}(?:\ in\ \S.*)?
+      | bump\ \S+/\S+\ from\ \S+\ to\ \S+(?:\ in\ \S.*)?
+      | bump\ the\ \S+\ group\b.*
       | update\ dependency\ \S+\ to\ \S.*
       | update\ \S+\ (?:action|docker\ tag|digest)\ to\ \S.*
       | lock\ file\ maintenance
@@ -87,7 +90,6 @@ _DRAFT = re.compile(
     | (?:wip|index)\ on\ \S+:\ .* | (?:fixup|squash|amend)!\ .*""",
     re.VERBOSE | re.IGNORECASE,
 )
-_VERSION = r"(?:[\w/@.-]{1,80}@)?v?\d{1,9}(?:\.\d{1,9}){1,4}(?:[+-]?[a-z][\w.+-]*)?"
 _RELEASE = re.compile(
     rf"""(?:[\w()-]+!?:\ )?
       (?:(?:cut|bump|set|prepare|update|tag|publish|new)\ )?(?:(?:the|for)\ )?
@@ -142,20 +144,35 @@ def read_history(
 
     Args:
         commits: Any commits.
-        redact: Takes out of a commit's whole text, before it is cut, what must not be stored.
+        redact: As for ``compose``.
     """
     for commit in commits:
         fold = judge(commit)
-        if fold is not None:
+        if fold is None:
+            yield CommitRecord(commit, compose(commit, redact))
+        else:
             yield CommitRecord(commit, fold=fold)
-            continue
-        text = describe(commit)
-        yield CommitRecord(commit, cut(commit, text if redact is None else redact(text)))
 
 
-def compose(commit: Commit) -> tuple[Chunk, ...]:
-    """Return the chunks of a commit, whether or not it says something; none without any text."""
-    return cut(commit, describe(commit))
+def compose(commit: Commit, redact: Callable[[str], str] | None = None) -> tuple[Chunk, ...]:
+    """Return the chunks of a commit, whether or not it says something; none without any text.
+
+    Joined, they are its text: subject, body, trailers and files, blank lines between them.
+
+    Args:
+        commit: The commit.
+        redact: Takes out what must not be stored. It gets the whole text before that is cut, and
+            apart from it the names that the commit is also found by.
+    """
+    text, stems = _describe(commit), _list_stems(commit)
+    if redact is not None:
+        text, stems = redact(text), redact(stems)
+    symbols = " ".join((*(commit.sha[:length] for length in _ABBREVIATIONS), commit.sha, stems))
+    voice = Voice(commit.author or None, SourceClass.COMMIT, commit.committed_at)
+    return tuple(
+        Chunk(text[piece.start : piece.end], symbols=symbols.rstrip(), voice=voice)
+        for piece in cut_text(text, HISTORY_ROOM, CHUNK_LIMIT)
+    )
 
 
 def judge(commit: Commit) -> Fold | None:
@@ -175,26 +192,10 @@ def judge(commit: Commit) -> Fold | None:
     return None if commit.body else _judge_subject(commit)
 
 
-def describe(commit: Commit) -> str:
-    """Return the text of a commit: subject, body, trailers and files, blank lines between them."""
+def _describe(commit: Commit) -> str:
     trailers = "\n".join(f"{key}: {value}" for key, value in commit.trailers)
     parts = (commit.subject, commit.body, trailers, _list_files(commit))
     return "\n\n".join(part for part in parts if part)
-
-
-def cut(commit: Commit, text: str) -> tuple[Chunk, ...]:
-    """Cut the text of a commit; joined, the chunks are that text.
-
-    Args:
-        commit: Who said it, when, and what it is called.
-        text: Its text, or what redaction left of it.
-    """
-    voice = Voice(commit.author or None, SourceClass.COMMIT, commit.committed_at)
-    names = _name(commit)
-    return tuple(
-        Chunk(text[piece.start : piece.end], symbols=names, voice=voice)
-        for piece in cut_text(text, HISTORY_ROOM, CHUNK_LIMIT)
-    )
 
 
 def _first_line(text: str) -> str:
@@ -221,7 +222,7 @@ def _judge_subject(commit: Commit) -> Fold | None:
     if len(commit.subject) > _LONGEST_FORMULA:
         return None
     subject = " ".join(_MARKS.sub(" ", commit.subject).split())
-    for pattern, fold in ((_BOT_WORDS, Fold.BOT), (_DRAFT, Fold.DRAFT), (_RELEASE, Fold.RELEASE)):
+    for pattern, fold in ((_RELEASE, Fold.RELEASE), (_DRAFT, Fold.DRAFT), (_BOT_WORDS, Fold.BOT)):
         if pattern.fullmatch(subject):
             return fold
     return Fold.VAGUE if _is_vague(subject, commit) else None
@@ -274,9 +275,6 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
 
 
-def _name(commit: Commit) -> str:
-    """Return what a commit is also found by: abbreviations of its id, and its files' stems."""
-    ids = (*(commit.sha[:length] for length in _ABBREVIATIONS), commit.sha)
+def _list_stems(commit: Commit) -> str:
     paths = (path for file in commit.files for path in (file.former, file.path) if path)
-    stems = (_show(PurePosixPath(path).stem) for path in paths)
-    return " ".join(dict.fromkeys((*ids, *stems)))
+    return " ".join(dict.fromkeys(_show(PurePosixPath(path).stem) for path in paths))

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from mempal.adapters.git import GitRepositories
+from mempal.core.commits import Commit
+from mempal.core.errors import UsageError
 from mempal.core.model import Repository, Skip, TreeListing
 from mempal.core.ports import Repositories
 from mempal.testing import MemoryRepositories
@@ -135,3 +137,118 @@ def test_ignore_files_that_are_named_exist(known):
     repositories, root = known
     for repository in (None, repositories.find(root)):
         assert all(file.is_file() for file in repositories.excludes_file(repository))
+
+
+# The history the next tests stand on: subject of each commit, and those of its parents.
+_HISTORY = (
+    ("first", ()),
+    ("side", ("first",)),
+    ("second", ("first",)),
+    ("join", ("side", "second")),
+)
+_INSTANT = 1_600_000_000_000
+
+
+def _commit_history(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Make a repository of that history, a day between commits; return its root and ids."""
+    run_git(folder, "init", "-q", "told")
+    root = folder / "told"
+    ids: dict[str, str] = {}
+    tree = run_git(root, "write-tree").strip()
+    for number, (subject, parents) in enumerate(_HISTORY):
+        options = [option for parent in parents for option in ("-p", ids[parent])]
+        date = f"@{_INSTANT // 1000 + number * 86_400} +0000"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("GIT_AUTHOR_DATE", date)
+            patch.setenv("GIT_COMMITTER_DATE", date)
+            ids[subject] = run_git(root, "commit-tree", *options, "-m", subject, tree).strip()
+    run_git(root, "update-ref", "HEAD", ids["join"])
+    return root, ids
+
+
+def _told_by_git(folder: Path) -> tuple[Repositories, Path, dict[str, str]]:
+    return GitRepositories(), *_commit_history(folder)
+
+
+def _told_in_memory(folder: Path) -> tuple[Repositories, Path, dict[str, str]]:
+    ids = {subject: hashlib.sha1(subject.encode()).hexdigest() for subject, _ in _HISTORY}  # noqa: S324
+    instants = range(_INSTANT, _INSTANT + 10**10, 86_400_000)
+    commits = [
+        Commit(
+            sha=ids[subject],
+            parents=tuple(ids[parent] for parent in parents),
+            author="Ada Tester",
+            authored_at=instant,
+            committed_at=instant,
+            subject=subject,
+        )
+        for (subject, parents), instant in zip(_HISTORY, instants, strict=False)
+    ]
+    root = write_files(folder / "told", {})
+    known = MemoryRepositories()
+    known.add(Repository(root, commit=ids["join"]), commits=commits)
+    return known, root, ids
+
+
+@pytest.fixture(params=[_told_by_git, _told_in_memory])
+def told(request: pytest.FixtureRequest, tmp_path: Path):
+    return request.param(tmp_path)
+
+
+def _list(told, since: str | None = None, after: str | None = None) -> tuple[bool, list[str]]:
+    repositories, root, _ = told
+    listing = repositories.list_commits(repositories.find(root), since, after)
+    assert listing is not None
+    assert listing.notices == ()
+    return listing.complete, [commit.subject for commit in listing.commits]
+
+
+def test_each_commit_is_listed_once_after_its_parents(told):
+    repositories, root, ids = told
+    commits = list(repositories.list_commits(repositories.find(root), None, None).commits)
+    assert sorted(commit.sha for commit in commits) == sorted(ids.values())
+    seen: set[str] = set()
+    for commit in commits:
+        assert seen.issuperset(commit.parents)
+        seen.add(commit.sha)
+        assert commit.author == "Ada Tester"
+        assert commit.authored_at == commit.committed_at
+    assert commits[0] == Commit(
+        ids["first"], (), "Ada Tester", _INSTANT, _INSTANT, "first", file_count=0
+    )
+
+
+def test_behind_a_known_commit_only_what_it_is_not_made_of_is_listed(told):
+    ids = told[2]
+    assert _list(told, after=ids["join"]) == (False, [])
+    assert _list(told, after=ids["second"]) == (False, ["side", "join"])
+    assert _list(told, after=ids["side"]) == (False, ["second", "join"])
+
+
+@pytest.mark.parametrize("after", ["", "f" * 40, "HEAD", "join"])
+def test_behind_an_unknown_commit_the_listing_is_complete(told, after):
+    complete, listed = _list(told, after=after)
+    assert complete
+    assert len(listed) == len(_HISTORY)
+
+
+def test_since_leaves_out_what_a_revision_is_made_of_and_what_is_older(told):
+    ids = told[2]
+    assert _list(told, since=ids["side"]) == (True, ["second", "join"])
+    assert _list(told, since="2020-09-15") == (True, ["second", "join"])  # third and fourth day
+    assert _list(told, since="2020-09-15", after=ids["second"]) == (False, ["join"])
+    assert _list(told, since="2100-01-01") == (True, [])
+
+
+@pytest.mark.parametrize("since", ["", "neither", "--all", "f" * 40])
+def test_since_that_is_neither_revision_nor_date_is_refused(told, since):
+    repositories, root, _ = told
+    with pytest.raises(UsageError, match="neither a revision nor a date") as caught:
+        repositories.list_commits(repositories.find(root), since, None)
+    assert caught.value.hint
+
+
+def test_no_history_is_told_of_another_commit(told):
+    repositories, root, _ = told
+    for commit in (None, "f" * 40):
+        assert repositories.list_commits(Repository(root, commit), None, None) is None

@@ -28,7 +28,8 @@ _FORMAT = "%H%x00%P%x00%an%x00%at%x00%ct%x00%B"
 _FIELDS = _FORMAT.count("%x00")  # after the id
 _VARIABLES = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 _LOG = (
-    *("-c", "log.showRoot=true", "-c", "log.mailmap=false", "-c", "core.quotePath=false"),
+    *("-c", "log.showRoot=true", "-c", "log.mailmap=false"),
+    *("-c", "advice.graftFileDeprecated=false"),
     *("log", "-z", f"--format=tformat:{_FORMAT}", "--encoding=UTF-8", "--topo-order", "--reverse"),
     *("--no-color", "--no-show-signature", "--no-notes", "--no-mailmap", "--no-textconv"),
     *("--no-ext-diff", "--name-status", "--ignore-submodules=none", f"-O{os.devnull}"),
