@@ -66,7 +66,7 @@ _OPEN = frozenset(
     """
     public pub publishable cache primary foreign sort partition idempotency row object hash index
     csrf xsrf anti site sha commit digest checksum fingerprint unique natural composite lookup
-    translation lang eos bos pad websocket
+    translation lang eos bos pad socket
     """.split()  # noqa: SIM905 - one word a line would fill pages
 )
 _CURSORS = frozenset({"next", "page", "continuation", "pagination", "cancellation", "sync"})

@@ -40,10 +40,10 @@ PIECES = st.sampled_from(
     [
         "password=", 'token = "', "secret: ", "api_key", "KEY", "://user:", "@host", "Bearer ",
         "-----BEGIN " + "PRIVATE KEY-----", "-----END " + "PRIVATE KEY-----", "A" * 64,
-        "cookie: a=",
+        "cookie: a=", "Authorization: Basic ",
         "[redacted:token]", "[redacted:", "]", "\r\n", '"', "'", "\\", "\\n", " ", "=", ":",
         "a1B2c3D4e5F6g7H8i9J0", "hunter2xyz9!", "Zm9vOmJhcg==", "--password ", "決定", "İ",
-        "\ud800", "\x00", "\u2028", "s" + "k-", "gh" + "p_", "ey" + "J", "Authorization: Basic ", "\n",
+        "\ud800", "\x00", "\u2028", "s" + "k-", "gh" + "p_", "ey" + "J", "\n",
     ]
 )  # fmt: skip
 TEXTS = st.one_of(st.text(st.characters()), st.lists(PIECES, max_size=30).map("".join))
