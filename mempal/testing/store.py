@@ -1,15 +1,12 @@
 """A store without a database."""
 
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import count
+from dataclasses import replace
 from math import log1p
 from operator import attrgetter
 
 from mempal.core.errors import EmbedderMismatchError, VectorsMissingError
-from mempal.core.ids import hash_content, make_drawer_id
 from mempal.core.model import (
     Addition,
     Changes,
@@ -25,84 +22,24 @@ from mempal.core.model import (
     SourceState,
     StoreStatus,
     Term,
-    Voice,
     WordMatch,
 )
 from mempal.core.vector import dimensions
-from mempal.core.words import derive_parts, find_words
+from mempal.testing.held import Held, draw_drawer, stamp
+from mempal.testing.removal import MemoryRelocation, MemoryRemoval
+from mempal.testing.runs import MemoryRuns
 
 
-def _fold_words(text: str) -> tuple[str, ...]:
-    # As the word index reads text: accents do not count.
-    split = unicodedata.normalize("NFD", text)
-    return tuple(find_words("".join(c for c in split if not "\u0300" <= c <= "\u036f").lower()))
-
-
-@dataclass(slots=True, eq=False)
-class _Held:
-    """A drawer, and what its store knows beside it."""
-
-    place: Place
-    drawer: Drawer
-    symbols: str
-    vector: bytes | None
-    revision: int
-    columns: tuple[tuple[str, ...], ...] = ()
-    lapses: dict[int, int] = field(default_factory=dict)
-
-    @property
-    def current(self) -> bool:
-        return self.drawer.superseded_at is None and self.drawer.deleted_at is None
-
-    @property
-    def lapsed(self) -> bool:
-        return self.drawer.superseded_at is not None and self.drawer.deleted_at is None
-
-    def read_words(self) -> None:
-        texts = self.drawer.content, self.place.path, self.symbols
-        parts = derive_parts(" ".join(texts))
-        self.columns = tuple(map(_fold_words, (*texts, parts)))
-
-    def count(self, term: Term) -> int:
-        """Return how often a term stands in the drawer's text, path, symbols and parts."""
-        wanted = _fold_words(" ".join(term.tokens))
-        if not wanted:
-            return 0
-        size, joined = len(wanted), "\0".join(wanted)
-        places = (
-            "\0".join(words[start : start + size])
-            for words in self.columns
-            for start in range(len(words) - size + 1)
-        )
-        return sum(place.startswith(joined) if term.prefix else place == joined for place in places)
-
-    def is_admitted(self, scope: Scope) -> bool:
-        drawer = self.drawer
-        named = scope.wing in {None, drawer.wing} and scope.room in {None, drawer.room}
-        if drawer.deleted_at is not None or not named:
-            return False
-        if scope.as_of is None:
-            return scope.history or drawer.superseded_at is None
-        away = dict(self.lapses)
-        if drawer.superseded_at is not None:
-            away[drawer.superseded_at] = scope.as_of + 1
-        return drawer.added_at <= scope.as_of and not any(
-            left <= scope.as_of < back for left, back in away.items()
-        )
-
-
-class MemoryStore:
+class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
     """The port ``Store`` in dictionaries: plain, slow, and gone with the process.
 
     ``close`` keeps everything, so one instance can stand for a database that is opened often. Word
     matches are exact; English endings are not folded, and scores only resemble BM25.
     """
 
-    def __init__(self) -> None:
-        self._revision = 0
-        self._embedder: str | None = None
-        self._sources: dict[Place, Source] = {}
-        self._held: dict[int, _Held] = {}
+    def lineage(self) -> str:
+        """Return the token that tells this store from all others."""
+        return f"memory-{id(self):x}"
 
     def revision(self) -> int:
         """Return the number of the last change to drawers."""
@@ -113,10 +50,11 @@ class MemoryStore:
         return self._embedder
 
     def bind_embedder(self, identity: str) -> None:
-        """Bind an unbound store to an embedder."""
-        self._embedder = self._embedder or identity
+        """Bind a store without vectors to an embedder."""
+        if self.vector_dimensions() is None:
+            self._embedder = identity
         if self._embedder != identity:
-            raise EmbedderMismatchError(self._embedder, identity)
+            raise EmbedderMismatchError(str(self._embedder), identity)
 
     def sources(
         self, wing: str, root: str, kind: SourceKind = SourceKind.FILE
@@ -129,11 +67,6 @@ class MemoryStore:
     def source(self, place: Place) -> Source | None:
         """Return the source filed at a place."""
         return self._sources.get(place)
-
-    def held_in(self, place: Place) -> list[Source]:
-        """Return the conversations that a file holds, by path."""
-        found = (source for source in self._sources.values() if source.holder == place)
-        return sorted(found, key=attrgetter("path"))
 
     def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
         """Return how many current drawers each file of one tree has or holds, by path."""
@@ -151,28 +84,19 @@ class MemoryStore:
         for source in [s for s in self._sources.values() if (s.wing, s.root) == (wing, old)]:
             self._move(source, replace(source, root=new))
 
-    def _move(self, source: Source, moved: Source) -> None:
-        """File a source elsewhere, with its drawers and the conversations that it holds."""
-        drawers, conversations = self._of(source), self.held_in(source.place)
-        del self._sources[source.place]
-        self._sources[moved.place] = moved
-        for held in drawers:
-            held.place = moved.place
-            held.drawer = _stamp(held.drawer, moved)
-            held.read_words()
-        for conversation in conversations:
-            self._move(conversation, replace(conversation, holder=moved.place))
-
     def missing_contents(
         self, source: Source, chunks: Sequence[Chunk], start: int = 0
     ) -> list[str]:
         """Return, without repeats, the texts that ``replace_source`` would need a vector for."""
+        chunks = self._admit(source, chunks)
         pairs = zip(chunks, self._pair(source, chunks, start)[0], strict=True)
         return list(dict.fromkeys(chunk.content for chunk, held in pairs if held is None))
 
     def preview_source(self, source: Source, chunks: Sequence[Chunk], start: int = 0) -> Changes:
         """Return what ``replace_source`` would do, without doing it."""
-        kept, left = self._pair(source, chunks, start)
+        if self._is_barred(source):
+            return Changes()
+        kept, left = self._pair(source, self._admit(source, chunks), start)
         added = kept.count(None)
         restored = sum(held is not None and held.lapsed for held in kept)
         return Changes(added, len(kept) - added - restored, len(left), restored)
@@ -186,6 +110,9 @@ class MemoryStore:
         start: int = 0,
     ) -> Changes:
         """Make ``chunks`` the current drawers of ``source`` from the place ``start`` on."""
+        if self._is_barred(source):
+            return Changes()
+        chunks = self._admit(source, chunks)
         changes = self.preview_source(source, chunks, start)
         kept, left = self._pair(source, chunks, start)
         # Whatever may fail comes first, so that nothing is stored by half.
@@ -195,10 +122,10 @@ class MemoryStore:
             chunk.content: vectors[chunk.content] for chunk in chunks if chunk.content in vectors
         }
         self._revision += bool(changes.added or changes.superseded or changes.restored)
-        self._sources[source.place] = source
+        self._file(source)
         for index, (chunk, held) in enumerate(zip(chunks, kept, strict=True), start):
             if held is None:
-                drawer = _draw(source, chunk, index, source_class)
+                drawer = draw_drawer(source, chunk, index, source_class)
                 self._add(source, drawer, chunk, given[chunk.content])
                 continue
             if held.lapsed:
@@ -206,7 +133,7 @@ class MemoryStore:
                 held.revision = self._revision
                 held.drawer = replace(held.drawer, superseded_at=None)
             moved = replace(held.drawer, chunk_index=index, span=chunk.span)
-            held.drawer, held.symbols = _stamp(moved, source), chunk.symbols
+            held.drawer, held.symbols = stamp(moved, source), chunk.symbols
             held.read_words()
         for held in left:
             held.drawer = replace(held.drawer, superseded_at=source.mined_at)
@@ -215,10 +142,12 @@ class MemoryStore:
 
     def touch_source(self, source: Source) -> None:
         """Update size, time, state and commit of a source whose drawers did not change."""
-        self._sources[source.place] = source
+        if self._is_barred(source):
+            return
+        self._file(source)
         for held in self._of(source):
             if held.current:
-                held.drawer = _stamp(held.drawer, source)
+                held.drawer = stamp(held.drawer, source)
 
     def add_manual(
         self,
@@ -230,13 +159,16 @@ class MemoryStore:
         source_class: SourceClass,
     ) -> Addition:
         """Store text given by hand, once in each wing and room."""
+        chunks = self._admit(source, chunks)
+        if not chunks:
+            return Addition((), created=False)
         there = Scope(source.wing, source.room)
         known = {
             held.drawer.content: held.drawer.id
             for held in reversed(self._held.values())
             if held.is_admitted(there)
         }
-        if chunks and all(chunk.content in known for chunk in chunks):
+        if all(chunk.content in known for chunk in chunks):
             ids = tuple(known[chunk.content] for chunk in chunks)
             for held in self._held.values():
                 if held.drawer.id in ids:
@@ -245,11 +177,11 @@ class MemoryStore:
             return Addition(ids, created=False, duplicate_of=ids[0])
         given = [(chunk, vectors[chunk.content]) for chunk in chunks]
         self._revision += 1
-        self._sources[source.place] = source
+        self._file(source)
         first = max((held.drawer.chunk_index + 1 for held in self._of(source)), default=0)
         added = []
         for index, (chunk, vector) in enumerate(given, first):
-            drawer = replace(_draw(source, chunk, index, source_class), importance=importance)
+            drawer = replace(draw_drawer(source, chunk, index, source_class), importance=importance)
             added.append(self._add(source, drawer, chunk, vector))
         return Addition(tuple(added), created=True)
 
@@ -332,8 +264,13 @@ class MemoryStore:
 
     def entries_since(self, revision: int) -> Iterator[IndexEntry]:
         """Yield an index entry for every drawer changed after ``revision``, by key."""
-        for key, held in self._held.items():
-            if held.revision > revision:
+        for key in sorted([*self._held, *self._removed]):
+            held = self._held.get(key)
+            if held is None:
+                wing, room, since = self._removed[key]
+                if since > revision:
+                    yield IndexEntry(key, None, wing, room, current=False)
+            elif held.revision > revision:
                 drawer = held.drawer
                 vector = held.vector if drawer.deleted_at is None else None
                 yield IndexEntry(key, vector, drawer.wing, drawer.room, held.current)
@@ -368,7 +305,7 @@ class MemoryStore:
 
     def rooms(self) -> tuple[RoomCount, ...]:
         """Return the size of every room with a current drawer, by wing and room."""
-        rooms: dict[tuple[str, str], list[_Held]] = defaultdict(list)
+        rooms: dict[tuple[str, str], list[Held]] = defaultdict(list)
         for held in self._held.values():
             if held.current:
                 rooms[held.drawer.wing, held.drawer.room].append(held)
@@ -404,7 +341,9 @@ class MemoryStore:
 
     def problems(self) -> list[str]:
         """Return what is wrong, in words."""
-        bare = sum(held.vector is None for held in self._held.values())
+        bare = sum(
+            held.vector is None for held in self._held.values() if not held.drawer.deleted_at
+        )
         return [f"{bare} drawers have no vector"] if bare else []
 
     def lose_vectors(self, *keys: int) -> None:
@@ -415,55 +354,16 @@ class MemoryStore:
     def close(self) -> None:
         """Do nothing: the store lives as long as the object."""
 
-    def _of(self, source: Source) -> list[_Held]:
-        found = [held for held in self._held.values() if held.place == source.place]
-        return sorted(found, key=lambda held: (held.drawer.chunk_index, held.drawer.key))
-
     def _pair(
         self, source: Source, chunks: Sequence[Chunk], start: int
-    ) -> tuple[list[_Held | None], list[_Held]]:
+    ) -> tuple[list[Held | None], list[Held]]:
         """Return for each chunk the drawer that has its text, and the current drawers left over."""
         free = [held for held in self._of(source) if held.drawer.chunk_index >= start]
         free.sort(key=lambda held: (held.drawer.deleted_at is not None, held.lapsed))
-        kept: list[_Held | None] = []
+        kept: list[Held | None] = []
         for chunk in chunks:
             wanted = source.room, chunk.content
             same = (held for held in free if (held.drawer.room, held.drawer.content) == wanted)
             kept.append(next(same, None))
             free = [held for held in free if held is not kept[-1]]
         return kept, [held for held in free if held.current]
-
-    def _add(self, source: Source, drawer: Drawer, chunk: Chunk, vector: bytes) -> str:
-        place = source.wing, source.room, source.path, chunk.content
-        taken = {held.drawer.id for held in self._held.values()}
-        names = (make_drawer_id(*place, occurrence) for occurrence in count())
-        drawer_id = next(name for name in names if name not in taken)
-        key = len(self._held) + 1
-        named = replace(drawer, key=key, id=drawer_id)
-        held = _Held(source.place, named, chunk.symbols, vector, self._revision)
-        held.read_words()
-        self._held[key] = held
-        return drawer_id
-
-
-def _draw(source: Source, chunk: Chunk, index: int, source_class: SourceClass) -> Drawer:
-    """Return a new drawer that has neither key nor id yet."""
-    place = source.wing, source.room, chunk.content, source.path, source.root, index, chunk.span
-    voice = chunk.voice or Voice(None, source_class)
-    said, digest = (voice.speaker, voice.source_class), hash_content(chunk.content)
-    drawer = Drawer(0, "", *place, *said, 0, source.mined_at, None, None, digest, "", None, None)
-    return _stamp(replace(drawer, said_at=voice.said_at), source)
-
-
-def _stamp(drawer: Drawer, source: Source) -> Drawer:
-    """Return a drawer with the place and the state its source was last read in."""
-    home = source.holder or source.place
-    return replace(
-        drawer,
-        root=home.root,
-        source_file=home.path,
-        source_sha256=source.content_sha256,
-        blob=source.blob,
-        commit=source.commit,
-        session=source.session,
-    )

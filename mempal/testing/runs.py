@@ -1,0 +1,179 @@
+"""Runs of the store without a database: what is different afterwards is what can be undone."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mempal.core.clock import now
+from mempal.core.errors import NotFoundError
+from mempal.core.model import Place, Source, SourceState
+from mempal.core.runs import Obstacle, Run, Undone, refuse_undoing
+from mempal.testing.held import Held, MemoryState, stamp_place
+
+# What of a drawer may change; all else it has for life, or has from its source.
+_MUTABLE = (
+    "room", "chunk_index", "span", "importance", "superseded_at", "deleted_at", "source_sha256",
+    "blob", "commit",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Former:
+    """What everything was when a run began."""
+
+    sources: dict[int, tuple[Source, int | None]]
+    drawers: dict[int, tuple[Any, ...]]
+
+
+@dataclass(slots=True)
+class _Changed:
+    """What a run changed: numbers and keys with what they stood for before."""
+
+    sources: dict[int, tuple[Source, int | None] | None] = field(default_factory=dict)
+    drawers: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    added: set[int] = field(default_factory=set)
+    removed: set[int] = field(default_factory=set)
+
+
+class MemoryRuns(MemoryState):
+    """The part ``RunLog`` of the port ``Store``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._runs: dict[int, Run] = {}
+        self._changed: dict[int, _Changed] = {}
+        self._last_run = 0
+        self._running: tuple[int, _Former] | None = None
+
+    def begin_run(self, verb: str, wing: str | None, detail: Mapping[str, object]) -> int:
+        """Record that a command begins in this process; return the run's number."""
+        self._last_run += 1
+        run = Run(self._last_run, verb, wing, os.getpid(), now(), detail=dict(detail))
+        self._runs[run.id] = run
+        self._running = run.id, self._look()
+        return run.id
+
+    def _look(self) -> _Former:
+        return _Former(
+            {self._numbers[place]: self._draw_source(place) for place in self._sources},
+            {key: self._draw_drawer(held) for key, held in self._held.items()},
+        )
+
+    def _draw_source(self, place: Place) -> tuple[Source, int | None]:
+        source = self._sources[place]
+        holder = None if source.holder is None else self._numbers[source.holder]
+        return replace(source, holder=None), holder
+
+    def _draw_drawer(self, held: Held) -> tuple[Any, ...]:
+        values = [getattr(held.drawer, name) for name in _MUTABLE]
+        return (self._numbers[held.place], dict(held.lapses), *values)
+
+    def finish_run(self, detail: Mapping[str, object]) -> None:
+        """Record that the run ends, and add ``detail`` to what was recorded about it."""
+        if self._running is None:
+            return
+        (run_id, former), self._running = self._running, None
+        changed = self._compare(former)
+        if changed == _Changed():
+            del self._runs[run_id]
+            return
+        self._changed[run_id] = changed
+        run = self._runs[run_id]
+        self._runs[run_id] = replace(run, finished_at=now(), detail={**run.detail, **detail})
+
+    def _compare(self, former: _Former) -> _Changed:
+        present = self._look()
+        changed = _Changed()
+        for number in former.sources.keys() | present.sources.keys():
+            before = former.sources.get(number)
+            if before != present.sources.get(number):
+                changed.sources[number] = before
+        for key, image in former.drawers.items():
+            if key not in self._held:
+                changed.removed.add(key)
+            elif image != present.drawers[key]:
+                changed.drawers[key] = image
+        changed.added = set(present.drawers) - set(former.drawers)
+        return changed
+
+    def runs(self, limit: int) -> list[Run]:
+        """Return the newest runs, newest first."""
+        return sorted(self._runs.values(), key=lambda run: -run.id)[: max(0, limit)]
+
+    def run(self, run_id: int) -> Run | None:
+        """Return one run."""
+        return self._runs.get(run_id)
+
+    def undo_run(self, run_id: int, at: int) -> Undone:
+        """Bring everything that a run changed back to what it was before."""
+        run = self.run(run_id)
+        if run is None:
+            raise NotFoundError(f"there is no run {run_id}", hint="`mempal runs` lists them")
+        refuse_undoing(run)
+        changed = self._changed[run_id]
+        obstacle = self._find_obstacle(run_id, changed)
+        if obstacle is not None:
+            raise obstacle.explain(run)
+        del self._changed[run_id]
+        self._runs[run_id] = replace(run, undone_at=at)
+        added = sorted(changed.added & self._held.keys())
+        drawers = {key: image for key, image in changed.drawers.items() if key in self._held}
+        sources = {n: former for n, former in changed.sources.items() if not self._is_lost(n)}
+        self._remove(added)
+        self._revision += bool(drawers and not added)
+        self._return_sources(sources)
+        self._return_drawers(drawers)
+        return Undone(run_id, run.verb, len(added), len(drawers), len(sources))
+
+    def _is_lost(self, number: int) -> bool:
+        place = self._find_place(number)
+        return place is not None and self._sources[place].state is SourceState.FORGOTTEN
+
+    def _find_place(self, number: int) -> Place | None:
+        return next((place for place, known in self._numbers.items() if known == number), None)
+
+    def _find_obstacle(self, run_id: int, changed: _Changed) -> Obstacle | None:
+        if changed.removed:
+            return Obstacle(final=True)
+        own = (changed.added | changed.drawers.keys()) & self._held.keys()
+        later = [
+            other
+            for other, theirs in self._changed.items()
+            if other > run_id
+            and (
+                own & theirs.drawers.keys()
+                or any(not self._is_lost(n) for n in changed.sources if n in theirs.sources)
+            )
+        ]
+        if later:
+            return Obstacle(later=max(later))
+        cards = {card for key in changed.added for card in self.cards_of(key)}
+        return Obstacle(cards=tuple(sorted(cards))) if cards else None
+
+    def _return_sources(self, sources: dict[int, tuple[Source, int | None] | None]) -> None:
+        for number, former in sources.items():
+            place = self._find_place(number)
+            if place is None:
+                continue
+            if former is None and self._lines.get(number):
+                gone = replace(self._sources[place], holder=None, tail=None, content_sha256="")
+                self._sources[place] = replace(gone, state=SourceState.GONE, size=0, mtime_ns=0)
+            else:
+                self._drop(place)
+        kept = {number: former for number, former in sources.items() if former is not None}
+        for number, (source, _) in kept.items():
+            self._sources[source.place], self._numbers[source.place] = source, number
+        for source, holder in kept.values():
+            home = None if holder is None else self._find_place(holder)
+            self._sources[source.place] = replace(source, holder=home)
+
+    def _return_drawers(self, drawers: dict[int, tuple[Any, ...]]) -> None:
+        for key, (number, lapses, *values) in drawers.items():
+            held = self._held[key]
+            held.place = self._find_place(number) or held.place
+            held.lapses, held.revision = dict(lapses), self._revision
+            held.drawer = replace(held.drawer, **dict(zip(_MUTABLE, values, strict=True)))
+        for held in self._held.values():
+            held.drawer = stamp_place(held.drawer, self._sources[held.place])
+            held.read_words()
