@@ -14,7 +14,8 @@ _DIGITS = re.compile("[0-9]+")
 # A change from upper to lower case is none: that is how a word begins.
 _CHANGE = re.compile("(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]")
 _SEQUENCES = re.compile(
-    "0123456789|1234567890?|123456|987654321|abcdef(?:gh(?:ij)?)?", re.IGNORECASE
+    "0123456789|1234567890?|123456|987654321|abcdef(?:gh(?:ij(?:klmnopqrstuvwxyz)?)?)?",
+    re.IGNORECASE,
 )
 
 # The 220 commonest pairs of letters in English and in source code: 94 of 100 pairs in text, 33 of

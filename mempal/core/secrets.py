@@ -13,7 +13,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from heapq import merge
 from itertools import accumulate
 
 from mempal.core.addresses import find_addressed
@@ -159,4 +158,4 @@ def _join(before: Redacted, found: tuple[Redaction, ...]) -> tuple[Redaction, ..
         )
         for one in found
     ]
-    return tuple(merge(before.redactions, moved, key=lambda one: one.start))
+    return tuple(sorted([*before.redactions, *moved], key=lambda one: one.start))

@@ -142,6 +142,7 @@ KEPT = [
     'def connect(password: str = "", token: str | None = None) -> None:',
     "token = self.get_access_token2(request)",
     "token=tokens1[3]",
+    'token: "abcdefghijklmnopqrstuvwxyz"',
     "password1 = forms.CharField(label='Password')",
     'secret_name = "projects/12/secrets/db-password/versions/3"',
     "password_file: /run/secrets/db_password_1",
