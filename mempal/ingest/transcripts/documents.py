@@ -19,8 +19,9 @@ _LARGE_BLOCK = 8_388_608
 _ELEMENT_LIMIT = 33_554_432
 # Characters within which a number or word ends.
 _SCALAR_LIMIT = 65_536
-# Bytes of the largest file that is one value and no list.
-_DOCUMENT_LIMIT = 268_435_456
+# Bytes of the largest file that is one value and no list: it is in memory as a whole, several times
+# as large as on disk.
+_DOCUMENT_LIMIT = 67_108_864
 # Longest number that is read as an integer; Python refuses very long ones.
 _DIGITS = 600
 _BOMS = (
@@ -101,6 +102,7 @@ class _Source:
         self._file = file
         block = file.read(max(_BLOCK, len(codecs.BOM_UTF8)))
         encoding, start = _find_encoding(block)
+        self._size = len(block)
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
         self.text = self._decoder.decode(block[start:])
         self.position = 0
@@ -116,6 +118,7 @@ class _Source:
         rest = len(self.text) - self.position
         block = self._file.read(min(max(_BLOCK, rest), _LARGE_BLOCK))
         self.ended = not block
+        self._size += len(block)
         self.text = self.text[self.position :] + self._decoder.decode(block, final=self.ended)
         self.position = 0
         return True
@@ -130,15 +133,13 @@ class _Source:
                 return ""
 
     def read_rest(self, limit: int) -> bool:
-        """Read the whole document; return whether that was at most ``limit`` bytes."""
-        pieces = [self.text]
-        while not self.ended and limit > 0:
-            block = self._file.read(_LARGE_BLOCK)
-            limit -= len(block)
-            self.ended = not block
-            pieces.append(self._decoder.decode(block, final=self.ended))
-        self.text = "".join(pieces)
-        return self.ended
+        """Read the whole document, unless that is more than ``limit`` bytes; return whether."""
+        rest = b"" if self.ended else self._file.read(limit + 1)
+        if len(rest) + self._size > limit:
+            return False
+        self.ended = True
+        self.text += self._decoder.decode(rest, final=True)
+        return True
 
     def find_end(self) -> int | None:
         """Return where the list, object or string at the position ends.

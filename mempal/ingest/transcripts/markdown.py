@@ -16,7 +16,7 @@ from itertools import pairwise
 from mempal.core.model import SourceClass
 from mempal.ingest.transcripts.plain import Line, Turn, read_lines
 
-_PERSON = r"user|human|you|me|you said|user prompt|my prompt"
+_PERSON = r"user|human|you|me|you said|user prompt|user question|my prompt"
 _ASSISTANT = (
     r"(?:the )?(?:ai )?assistant|ai|llm|chat ?bot|(?:github )?copilot|claude|chat ?gpt|gpt|gemini"
     r"|codex|bard|grok|deepseek|mistral|llama|qwen|perplexity|cursor|aider|sonnet|opus|haiku"
@@ -33,6 +33,8 @@ _WHEN = (
     r"|[-–—·|,@][ \t]*[\d:., TZAPMapm/+-]{4,40}))?"  # noqa: RUF001 - dashes as people write them
 )
 _NAME = rf"(?P<name>{_PERSON}|(?:{_ASSISTANT}){_VERSION}|{_OTHER}){_WHEN}"
+# A word too common for any other style.
+_AGENT = rf"(?P<agent>agent){_WHEN}"
 # Pictures that some exports put before a name, with their joiners and variants.
 _PICTURE = r"(?:[^\w\s*#>`_:-]{1,4}[ \t]*)?"
 _STYLES = {
@@ -42,7 +44,8 @@ _STYLES = {
         re.IGNORECASE,
     ),
     "italic": re.compile(
-        rf"(?:_\*\*|\*\*_|\*\*\*){_NAME}:?(?:\*\*_|_\*\*|\*\*\*):?[ \t]*$", re.IGNORECASE
+        rf"(?:_\*\*|\*\*_|\*\*\*)(?:{_NAME}|{_AGENT}):?(?:\*\*_|_\*\*|\*\*\*):?[ \t]*$",
+        re.IGNORECASE,
     ),
     "bold": re.compile(
         rf"(?P<bold>\*\*|__){_PICTURE}{_NAME}(?::[ \t]*(?P=bold)|(?P=bold)[ \t]*(?::|$))",
@@ -130,7 +133,7 @@ def _find_marks(lines: Sequence[Line], style: str) -> Iterator[_Mark]:
     for number, line in enumerate(lines):
         found = None if line.fenced else pattern.match(line.text)
         if found:
-            name = found["name"]
+            name = found["name"] or found["agent"]
             level = len(found["level"]) if style == "heading" else 0
             yield _Mark(line.start, number, name, _classify(name), level)
 

@@ -113,8 +113,10 @@ def test_a_single_value_that_is_too_large_is_left_out(monkeypatch):
     monkeypatch.setattr(documents, "_DOCUMENT_LIMIT", 1000)
 
     assert read(b'{"a": 1}') == [{"a": 1}]
-    monkeypatch.setattr(documents, "_LARGE_BLOCK", 100)
-    assert [type(item) for item in read(b'{"a": "' + b"x" * 1_200_000 + b'"}')] == [Problem]
+    assert read(b'{"a": "' + b"x" * 991 + b'"}') == [{"a": "x" * 991}]
+    (problem,) = read(b'{"a": "' + b"x" * 992 + b'"}')
+    assert isinstance(problem, Problem)
+    assert len(read(b" " * 2000 + b"[1, 2]")) == 2
 
 
 def test_no_more_than_a_window_is_in_memory(monkeypatch):

@@ -106,6 +106,10 @@ def tell(text):
         (BOLD, [("You", P), ("ChatGPT", A)] * 2),
         (BOLD_OUTSIDE, [("User", P), ("Claude 3.5 Sonnet", A)]),
         (ITALIC, [("User", P), ("Assistant", A), ("Assistant", A), ("User", P)]),
+        (
+            ITALIC.replace("**Assistant", "**Agent (some-model)"),
+            [("User", P), ("Agent", A), ("Agent", A), ("User", P)],
+        ),
         (LABELS, [("User", P), ("Assistant", A)] * 2),
         (COPIED, [("You said", P), ("ChatGPT said", A)] * 2),
         (PICTURES, [("Human", P), ("gpt-4o", A)]),
@@ -113,7 +117,7 @@ def tell(text):
         ("## System\n\nBe short.\n\n" + EXCHANGE, [("System", T), ("User", P), ("Assistant", A)]),
     ],
     ids=[
-        *("headings", "bold", "bold outside", "italic", "labels", "copied", "pictures"),
+        *("headings", "bold", "bold outside", "italic", "agent", "labels", "copied", "pictures"),
         *("exchange", "system"),
     ],
 )
@@ -201,6 +205,7 @@ GLOSSARY = """# Words
 **Assistant**: The program that answers.
 """
 SETTINGS = "User: root\nAssistant: none\n"
+AGENTS = "## User\n\nasks things\n\n## Agent\n\nruns tools\n\n## User\n\nagain\n"
 LIST = "# Roles\n\n- **User**: asks\n- **Assistant**: answers\n- **User**: thanks\n"
 LATE = "# Guide\n\n" + "A paragraph about prompts and what they do.\n\n" * 20 + LABELS
 ONE_SIDE = "## User\n\nhello\n\n## User\n\nanybody there?\n"
@@ -217,6 +222,7 @@ ONE_SIDE = "## User\n\nhello\n\n## User\n\nanybody there?\n"
         MINUTES,
         GLOSSARY,
         SETTINGS,
+        AGENTS,
         LIST,
         LATE,
         ONE_SIDE,
@@ -225,7 +231,7 @@ ONE_SIDE = "## User\n\nhello\n\n## User\n\nanybody there?\n"
     ],
     ids=[
         *("roles", "reference", "tutorial", "example", "readme", "minutes", "glossary"),
-        *("settings", "list", "late", "one side", "empty", "heading"),
+        *("settings", "agents", "list", "late", "one side", "empty", "heading"),
     ],
 )
 def test_a_document_about_chats_is_no_chat(text):
