@@ -59,6 +59,7 @@ class ChromaIndex:
         identity: Identity of the embedder whose vectors it holds.
         dimensions: Components of every vector.
         url: A Chroma server, ``http://HOST:PORT``; ``None`` for an embedded database.
+        lineage: Names the store whose drawers it holds; the data of another one do not count.
 
     Raises:
         ConfigError: ``url`` is none.
@@ -68,11 +69,18 @@ class ChromaIndex:
     volatile_reads = False
 
     def __init__(
-        self, folder: Path, identity: str, dimensions: int, *, url: str | None = None
+        self,
+        folder: Path,
+        identity: str,
+        dimensions: int,
+        *,
+        url: str | None = None,
+        lineage: str = "",
     ) -> None:
         self._folder = folder
         self._identity = identity
         self._dimensions = dimensions
+        self._lineage = lineage
         self._url = (url or "").rstrip("/")
         if self._url and not self._url.startswith(("http://", "https://")):
             raise ConfigError(
@@ -173,7 +181,7 @@ class ChromaIndex:
         try:
             record = self._read()
         except UnusableError as error:
-            known = error.damaged or self._folder.exists()
+            known = not error.foreign and (error.damaged or self._folder.exists())
             return [f"{error}; {REINDEX}"] if known else []
         place = self._place.describe(record.token)
         try:
@@ -204,7 +212,7 @@ class ChromaIndex:
     # --- the record ----------------------------------------------------------------------------
 
     def _read(self) -> Record:
-        return read_record(self._folder, self._identity, self._dimensions, self._url)
+        return read_record(self._folder, self._identity, self._dimensions, self._url, self._lineage)
 
     def _read_or_refuse(self) -> Record | None:
         """Return the record; ``None`` when there is none for this embedder and place."""
@@ -254,7 +262,7 @@ class ChromaIndex:
             former = error.record
         generation = former.generation + 1 if former else 1
         record = Record(self._identity, self._dimensions, self._url, make_token())
-        record = replace(record, position=position, generation=generation)
+        record = replace(record, position=position, generation=generation, lineage=self._lineage)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:

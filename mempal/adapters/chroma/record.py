@@ -54,6 +54,7 @@ class Record:
         committed: Number of the last write that ended.
         count: Drawers the data held then.
         seals: The files of the graph, by path relative to the data folder; none on a server.
+        lineage: Names the store whose drawers the data hold.
     """
 
     identity: str
@@ -65,6 +66,7 @@ class Record:
     committed: int = 0
     count: int = 0
     seals: dict[str, Seal] = field(default_factory=dict)
+    lineage: str = ""
 
     @property
     def collection(self) -> str:
@@ -78,14 +80,24 @@ class UnusableError(Exception):
 
     Attributes:
         damaged: Whether it is not what its writer left, as opposed to missing or made for another
-            embedder or server.
+            embedder, server or store.
         record: The record, when it is sound but not for this index.
+        foreign: Whether it was made for another store. Nothing is wrong then: it is replaced like a
+            record that is missing is made.
     """
 
-    def __init__(self, reason: str, *, damaged: bool = True, record: Record | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        damaged: bool = True,
+        record: Record | None = None,
+        foreign: bool = False,
+    ) -> None:
         super().__init__(reason)
-        self.damaged = damaged
+        self.damaged = damaged and not foreign
         self.record = record
+        self.foreign = foreign
 
 
 def make_token() -> str:
@@ -98,8 +110,8 @@ def is_token(name: str) -> bool:
     return _TOKEN.fullmatch(name) is not None
 
 
-def read_record(folder: Path, identity: str, dimensions: int, url: str) -> Record:
-    """Read the record of an index for one embedder and place.
+def read_record(folder: Path, identity: str, dimensions: int, url: str, lineage: str) -> Record:
+    """Read the record of an index for one embedder, place and store.
 
     Raises:
         UnusableError: There is none, or none that can serve.
@@ -121,6 +133,8 @@ def read_record(folder: Path, identity: str, dimensions: int, url: str) -> Recor
         raise UnusableError(f"{path} was made for another embedder", damaged=False, record=record)
     if record.url != url:
         raise UnusableError(f"{path} was made for another place", damaged=False, record=record)
+    if record.lineage != lineage:
+        raise UnusableError(f"{path} was made for another palace", record=record, foreign=True)
     return record
 
 
@@ -140,6 +154,7 @@ def _parse(document: dict[str, Any]) -> Record:
             str(name): Seal(int(seal["size"]), int(seal["mtime_ns"]), int(seal["checksum"]))
             for name, seal in document["seals"].items()
         },
+        lineage=str(document.get("lineage", "")),
         **numbers,
     )
 

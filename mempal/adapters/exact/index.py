@@ -46,13 +46,15 @@ class ExactIndex:
         path: The file, which need not exist.
         identity: Identity of the embedder whose vectors it holds.
         dimensions: Components of every vector.
+        lineage: Names the store whose drawers it holds; the file of another one does not count.
     """
 
     name = "exact"
     volatile_reads = True
 
-    def __init__(self, path: Path, identity: str, dimensions: int) -> None:
+    def __init__(self, path: Path, identity: str, dimensions: int, *, lineage: str = "") -> None:
         self._path = path
+        self._lineage = lineage
         self._identity = identity
         self._dimensions = dimensions
         self._table: Table | None = None
@@ -149,7 +151,7 @@ class ExactIndex:
         """Verify the file's checksums and search a sample of its vectors for themselves."""
         self._look()
         if self._fault:
-            known = self._fault.damaged or self._path.exists()
+            known = not self._fault.foreign and (self._fault.damaged or self._path.exists())
             return [f"{self._fault}; {_REINDEX}"] if known else []
         if self._table is None:
             return []
@@ -184,7 +186,7 @@ class ExactIndex:
             return
         former = self._table.layout.position if self._table else 0
         try:
-            table = open_table(self._path, self._identity, self._dimensions)
+            table = open_table(self._path, self._identity, self._dimensions, self._lineage)
             self._table, self._fault = table, None
         except UnusableError as error:
             self._table, self._fault = None, error
@@ -244,6 +246,7 @@ class ExactIndex:
         return Content(
             identity=self._identity,
             dimensions=self._dimensions,
+            lineage=self._lineage,
             position=position,
             names=names,
             keys=keys[order],

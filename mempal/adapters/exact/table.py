@@ -4,7 +4,7 @@
 
     8 bytes   magic
     3 u32     format version, bytes of the header text, its CRC-32
-    header    JSON: identity, dimensions, count, position, scopes, CRC-32 of each column
+    header    JSON: identity, dimensions, lineage, count, position, scopes, CRC-32 of each column
     columns   keys i64 ascending · scopes u32 · scales f32 · codes i8 [dimensions]
 
 Everything is little endian and every column begins at a multiple of 64 bytes. A scope is one (wing,
@@ -50,12 +50,15 @@ class UnusableError(Exception):
 
     Attributes:
         damaged: Whether the file is not what its writer left, as opposed to missing or made for
-            another embedder.
+            another embedder or store.
+        foreign: Whether it was made for another store. Nothing is wrong then: it is replaced like a
+            file that is missing is made.
     """
 
-    def __init__(self, reason: str, *, damaged: bool = True) -> None:
+    def __init__(self, reason: str, *, damaged: bool = True, foreign: bool = False) -> None:
         super().__init__(reason)
-        self.damaged = damaged
+        self.damaged = damaged and not foreign
+        self.foreign = foreign
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,12 +136,12 @@ class Table:
             self._content.madvise(mmap.MADV_DONTNEED)
 
 
-def open_table(path: Path, identity: str, dimensions: int) -> Table:
-    """Map a file that holds the table of one embedder.
+def open_table(path: Path, identity: str, dimensions: int, lineage: str) -> Table:
+    """Map a file that holds the table of one embedder and one store.
 
     Raises:
         UnusableError: There is no file, or it is none of ours, damaged, of another format or for
-            another embedder.
+            another embedder or store.
     """
     try:
         with open_regular(Path(os.path.realpath(path))) as file:
@@ -153,6 +156,8 @@ def open_table(path: Path, identity: str, dimensions: int) -> Table:
     document, start = _read_header(path, content)
     if (document.get("identity"), document.get("dimensions")) != (identity, dimensions):
         raise UnusableError(f"{path} was made for another embedder", damaged=False)
+    if document.get("lineage") != lineage:
+        raise UnusableError(f"{path} was made for another palace", foreign=True)
     try:
         layout = _place(document, dimensions, start)
     except (LookupError, TypeError, ValueError) as error:
@@ -214,6 +219,7 @@ class Content:
 
     identity: str
     dimensions: int
+    lineage: str
     position: int
     names: tuple[ScopeName, ...]
     keys: "NDArray[np.int64]"
@@ -278,6 +284,7 @@ def _format_header(content: Content, checksums: dict[str, int]) -> bytes:
     document = {
         "identity": content.identity,
         "dimensions": content.dimensions,
+        "lineage": content.lineage,
         "count": len(content.keys),
         "position": content.position,
         "scopes": content.names,
