@@ -10,6 +10,7 @@ from mempal.core.outfit import Outfit
 from mempal.palace import Palace
 
 if TYPE_CHECKING:
+    from mempal.core.archive import Archive
     from mempal.core.ports import Embedder, Store, VectorIndex
 
 DATABASE = "palace.db"
@@ -33,6 +34,7 @@ def open_palace(home: Path, *, config: Config | None = None) -> Palace:
     outfit = Outfit(
         database=database,
         open_store=partial(_open_store, database),
+        open_archive=partial(_open_archive, database),
         open_embedder=partial(_open_embedder, settings),
         open_index=partial(_open_index, settings),
         lock=FileLock(home / "index" / "writer.lock"),
@@ -60,6 +62,12 @@ def _open_store(database: Path, writable: bool) -> "Store":
     from mempal.adapters.sqlite.store import SqliteStore
 
     return SqliteStore(database, writable=writable)
+
+
+def _open_archive(database: Path, writable: bool) -> "Archive":
+    from mempal.adapters.sqlite.transfer import SqliteArchive
+
+    return SqliteArchive(database, writable=writable)
 
 
 def _open_embedder(config: Config) -> "Embedder":
@@ -92,10 +100,12 @@ def _open_index(config: Config, store: "Store") -> "VectorIndex | None":
         from mempal.adapters.chroma import ChromaIndex
 
         url = config.text("index.chroma_url")
-        return ChromaIndex(folder / "chroma", identity, dimensions, url=url or None)
+        return ChromaIndex(
+            folder / "chroma", identity, dimensions, url=url or None, lineage=store.lineage()
+        )
     from mempal.adapters.exact import ExactIndex
 
-    return ExactIndex(folder / "exact.bin", identity, dimensions)
+    return ExactIndex(folder / "exact.bin", identity, dimensions, lineage=store.lineage())
 
 
 def _choose_index(config: Config, store: "Store") -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mempal.core.archive import Archive
 from mempal.core.ports import Embedder, Lock, Repositories, Store, VectorIndex
 
 
@@ -15,6 +16,7 @@ class Outfit:
     Attributes:
         database: File of the record of truth.
         open_store: Opens the store; the argument says whether for writing.
+        open_archive: Opens the store as a whole; the argument says whether for writing.
         open_embedder: Opens the configured embedder.
         open_index: Opens the index for a store's embedder and dimensions; ``None`` for an empty
             one.
@@ -25,6 +27,7 @@ class Outfit:
 
     database: Path
     open_store: Callable[[bool], Store]
+    open_archive: Callable[[bool], Archive]
     open_embedder: Callable[[], Embedder]
     open_index: Callable[[Store], VectorIndex | None]
     lock: Lock
