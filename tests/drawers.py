@@ -6,9 +6,20 @@ Everything is filed under wing ``w``, room ``r`` and tree ``/tree`` unless a tes
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mempal.core.model import Addition, Changes, Chunk, Source, SourceClass, SourceKind, Span
+from mempal.adapters.sqlite.store import SqliteStore
+from mempal.core.model import (
+    Addition,
+    Changes,
+    Chunk,
+    Scope,
+    Source,
+    SourceClass,
+    SourceKind,
+    Span,
+    Term,
+)
 from mempal.core.ports import Store
-from mempal.testing import HashEmbedder
+from mempal.testing import HashEmbedder, MemoryStore
 
 EMBEDDER = HashEmbedder(16)
 
@@ -54,7 +65,7 @@ def note(store: Store, place: Source, *contents: str, importance: int = 0) -> Ad
 
 def dump(store: Store) -> tuple[object, ...]:
     """Return everything a caller can see of a store, but for the size of its file."""
-    keys = range(1, store.count_drawers() + 1)
+    keys = [entry.key for entry in store.entries_since(0)]
     return (
         store.revision(),
         store.embedder_identity(),
@@ -64,3 +75,43 @@ def dump(store: Store) -> tuple[object, ...]:
         {root: dict(store.sources(*root)) for root in store.roots()},
         replace(store.status(), bytes=0, schema_version=0),
     )
+
+
+def snapshot(store: Store, *words: str) -> tuple[object, ...]:
+    """Return what undoing must bring back: all but revisions and what is left of removed drawers.
+
+    ``words`` are looked up in the word index, and every instant up to 500 is looked back at.
+    """
+    drawers = store.get([entry.key for entry in store.entries_since(0)])
+    keys = [drawer.key for drawer in drawers]
+    trees = {*store.roots(), *((drawer.wing, "") for drawer in drawers)}
+    sources = {
+        (*tree, kind): found
+        for tree in trees
+        for kind in SourceKind
+        if (found := dict(store.sources(*tree, kind)))
+    }
+    return (
+        drawers,
+        store.vectors(keys),
+        [entry for entry in store.entries_since(0) if entry.vector is not None],
+        sources,
+        {word: store.holding(Term((word,)), keys) for word in words},
+        [
+            store.visible(keys, Scope(as_of=instant))
+            for instant in (*range(0, 50, 2), *range(50, 501, 50))
+        ],
+        [store.count_by_source(*tree) for tree in sorted(trees)],
+        store.problems(),
+    )
+
+
+def cite(store: Store, card: str, drawer_id: str, role: str = "supports") -> None:
+    """Let a card rest on a drawer."""
+    (drawer,) = store.resolve(drawer_id)
+    if isinstance(store, MemoryStore):
+        store.link_card(card, drawer.key, role)
+    elif isinstance(store, SqliteStore):
+        store._connection.execute(
+            "INSERT INTO card_links VALUES (?, ?, ?)", (card, drawer.key, role)
+        )

@@ -47,6 +47,12 @@ class MemoryRemoval(MemoryState):
             if drawer.deleted_at is not None and (before is None or drawer.deleted_at < before)
         ]
 
+    def keys_of(self, places: Sequence[Place]) -> list[int]:
+        """Return the drawers of sources, and of the conversations they hold, by key."""
+        held = (source.place for place in places for source in self.held_in(place))
+        wanted = {*places, *held}
+        return sorted(key for key, item in self._held.items() if item.place in wanted)
+
     def purge(self, keys: Sequence[int]) -> int:
         """Remove for good those of these drawers that are deleted and that no card cites."""
         deleted = {drawer.key for drawer in self.deleted_drawers(None, None)}

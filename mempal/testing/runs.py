@@ -1,7 +1,7 @@
 """Runs of the store without a database: what is different afterwards is what can be undone."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -122,9 +122,24 @@ class MemoryRuns(MemoryState):
         sources = {n: former for n, former in changed.sources.items() if not self._is_lost(n)}
         self._remove(added)
         self._revision += bool(drawers and not added)
+        homes = {key: self._numbers[held.place] for key, held in self._held.items()}
         self._return_sources(sources)
-        self._return_drawers(drawers)
+        self._return_drawers(homes, drawers)
+        self._leave_out(added, drawers, sources)
         return Undone(run_id, run.verb, len(added), len(drawers), len(sources))
+
+    def _leave_out(self, added: list[int], drawers: Iterable[int], sources: Iterable[int]) -> None:
+        """Let what was undone be no change of the run that is under way."""
+        if self._running is None:
+            return
+        former, present = self._running[1], self._look()
+        for key in added:
+            former.drawers.pop(key, None)
+        former.drawers.update({key: present.drawers[key] for key in drawers})
+        for number in sources:
+            former.sources.pop(number, None)
+            if number in present.sources:
+                former.sources[number] = present.sources[number]
 
     def _is_lost(self, number: int) -> bool:
         place = self._find_place(number)
@@ -146,10 +161,27 @@ class MemoryRuns(MemoryState):
                 or any(not self._is_lost(n) for n in changed.sources if n in theirs.sources)
             )
         ]
+        later.extend(self._find_guests(changed))
         if later:
             return Obstacle(later=max(later))
         cards = {card for key in changed.added for card in self.cards_of(key)}
         return Obstacle(cards=tuple(sorted(cards))) if cards else None
+
+    def _find_guests(self, changed: _Changed) -> Iterator[int]:
+        """Yield the runs that put something into sources which would go."""
+        made = {number for number, former in changed.sources.items() if former is None}
+        for key, held in self._held.items():
+            if self._numbers[held.place] in made and key not in changed.added | set(
+                changed.drawers
+            ):
+                yield max((n for n, run in self._changed.items() if key in run.added), default=0)
+        for source in self._sources.values():
+            number = self._numbers[source.place]
+            holder = source.holder and self._numbers[source.holder]
+            if holder in made and number not in changed.sources:
+                yield max(
+                    (n for n, run in self._changed.items() if number in run.sources), default=0
+                )
 
     def _return_sources(self, sources: dict[int, tuple[Source, int | None] | None]) -> None:
         for number, former in sources.items():
@@ -168,12 +200,13 @@ class MemoryRuns(MemoryState):
             home = None if holder is None else self._find_place(holder)
             self._sources[source.place] = replace(source, holder=home)
 
-    def _return_drawers(self, drawers: dict[int, tuple[Any, ...]]) -> None:
+    def _return_drawers(self, homes: dict[int, int], drawers: dict[int, tuple[Any, ...]]) -> None:
         for key, (number, lapses, *values) in drawers.items():
-            held = self._held[key]
-            held.place = self._find_place(number) or held.place
+            held, homes[key] = self._held[key], number
             held.lapses, held.revision = dict(lapses), self._revision
             held.drawer = replace(held.drawer, **dict(zip(_MUTABLE, values, strict=True)))
-        for held in self._held.values():
+        places = {number: place for place, number in self._numbers.items()}
+        for key, held in self._held.items():
+            held.place = places[homes[key]]
             held.drawer = stamp_place(held.drawer, self._sources[held.place])
             held.read_words()

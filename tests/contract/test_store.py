@@ -377,6 +377,17 @@ def test_a_conversation_is_cited_in_the_file_that_holds_it_now(store):
     assert store.count_by_source("w", "/tree") == {"other/name.json": 2}
 
 
+def test_the_drawers_of_a_file_are_also_those_of_its_conversations(store):
+    put(store, source(), "old")
+    put(store, source(mined_at=200))
+    put(store, conversation(), "hello", "world")
+    put(store, source("other.md"), "elsewhere")
+
+    assert store.keys_of([Place("w", "/tree", "notes.md")]) == [1, 2, 3]
+    assert store.keys_of([Place("w", "", "tool:talk")]) == [2, 3]
+    assert store.keys_of([Place("w", "/tree", "unknown"), Place("x", "/tree", "notes.md")]) == []
+
+
 def test_a_tree_that_moves_takes_its_conversations_along(store):
     put(store, source())
     put(store, conversation(), "hello")

@@ -68,7 +68,7 @@ class RelocationTables(Database):
         protected: list[tuple[str, str]] = []
         with self._change() as connection:
             revision = next_revision(connection)
-            for place in places:
+            for place in dict.fromkeys(places):
                 source_id = find_source(connection, place)
                 if source_id is None or _is_forgotten(connection, source_id):
                     continue

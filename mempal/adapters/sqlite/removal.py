@@ -92,6 +92,20 @@ class RemovalTables(Database):
         )
 
     @guarded
+    def keys_of(self, places: Sequence[Place]) -> list[int]:
+        """Return the drawers of sources, and of the conversations they hold, by key."""
+        known = [find_source(self._connection, place) for place in places]
+        ids = [source_id for source_id in known if source_id is not None]
+        held = [
+            int(row[0])
+            for batch in split_keys(ids)
+            for row in self._connection.execute(
+                f"SELECT id FROM sources WHERE held_in IN ({marks(batch)})", batch
+            )
+        ]
+        return sorted(set(self._keys_in([*ids, *held])))
+
+    @guarded
     def purge(self, keys: Sequence[int]) -> int:
         """Remove for good those of these drawers that are deleted and that no card cites."""
         self._connection.execute("PRAGMA secure_delete = ON")
