@@ -11,7 +11,20 @@ import typer
 from typer.main import get_command
 
 from mempal import __version__
-from mempal.cli import drawers, failures, mine, render, search, settings, streams, upkeep
+from mempal.cli import (
+    archive,
+    drawers,
+    failures,
+    mine,
+    removal,
+    render,
+    runs,
+    search,
+    settings,
+    streams,
+    sync,
+    upkeep,
+)
 from mempal.cli.coercion import shorten
 from mempal.cli.options import HomeOption, JsonOption
 
@@ -23,12 +36,22 @@ _COMMANDS: tuple[Command, ...] = (
     ("wake-up", search.wake_up, "mempal wake-up --wing shop --max-tokens 600"),
     ("add", drawers.add, "mempal add 'Deploys wait for QA.' --room decisions"),
     ("show", drawers.show, "mempal show drawer_4f2a"),
+    ("sync", sync.sync, "mempal sync --wing shop --apply"),
+    ("delete", removal.delete, "mempal delete drawer_4f2a"),
+    ("restore", removal.restore, "mempal restore drawer_4f2a"),
+    ("purge", removal.purge, "mempal purge --before 2026-01-01 --dry-run"),
+    ("forget", removal.forget, "mempal forget --source notes/private.md --apply"),
+    ("runs", runs.runs, "mempal runs -n 5"),
+    ("undo", runs.undo, "mempal undo 12"),
     ("wings", drawers.wings, "mempal wings --json"),
     ("rooms", drawers.rooms, "mempal rooms --wing shop"),
     ("status", upkeep.status, "mempal status --json"),
     ("doctor", upkeep.doctor, "mempal doctor"),
     ("audit", upkeep.audit, "mempal audit --wing shop"),
     ("reindex", upkeep.reindex, "mempal reindex --reembed"),
+    ("export", archive.export, "mempal export palace.jsonl"),
+    ("import", archive.import_, "mempal import palace.jsonl"),
+    ("backup", archive.backup, "mempal backup palace-backup.db --force"),
 )
 _CONFIG_COMMANDS: tuple[Command, ...] = (
     ("get", settings.get, "mempal config get wing"),

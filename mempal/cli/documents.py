@@ -21,6 +21,7 @@ from mempal.core.reports import (
     AuditReport,
     AuditRoot,
     Diagnosis,
+    HistoryReport,
     MineReport,
     ReindexReport,
     RoomList,
@@ -47,6 +48,10 @@ def describe_mining(report: MineReport) -> Document:
         "redactions": dict(report.redactions),
         "warnings": list(report.warnings),
         "mined_files": list(report.mined),
+        "gone": report.gone,
+        "wings": list(report.wings),
+        "history": [_describe_history(history) for history in report.history],
+        "run": report.run,
         "seconds": round(report.seconds, 3),
     }
 
@@ -81,7 +86,6 @@ def describe_shown(shown: Shown) -> Document:
     return {
         **_describe_drawer(drawer, shown.citation),
         "chunk_index": drawer.chunk_index,
-        "speaker": drawer.speaker,
         "importance": drawer.importance,
         "deleted_at": format_instant(drawer.deleted_at),
         "content_sha256": drawer.content_sha256,
@@ -98,7 +102,7 @@ def describe_addition(addition: Addition, *, wing: str, room: str) -> Document:
         "duplicate_of": addition.duplicate_of,
         "wing": wing,
         "room": room,
-        "redactions": {},
+        "redactions": dict(addition.redactions),
     }
 
 
@@ -200,6 +204,15 @@ def format_location(path: str, first: int | None, last: int | None) -> str:
     return f"{path}:{first}" if last in {None, first} else f"{path}:{first}-{last}"
 
 
+def _describe_history(history: HistoryReport) -> Document:
+    return {
+        "root": history.root,
+        "read": history.read,
+        "stored": history.stored,
+        "folded": dict(history.folded),
+    }
+
+
 def _describe_hit(hit: Hit, *, context: bool) -> Document:
     document = {
         **_describe_drawer(hit.drawer, hit.citation),
@@ -225,6 +238,9 @@ def _describe_drawer(drawer: Drawer, citation: Citation) -> Document:
         **_describe_span(drawer),
         "content": drawer.content,
         "source_class": str(drawer.source_class),
+        "speaker": drawer.speaker,
+        "said_at": format_instant(drawer.said_at),
+        "session": drawer.session,
         "commit": drawer.commit,
         "blob": drawer.blob,
         "verdict": str(citation.verdict),

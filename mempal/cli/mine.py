@@ -9,7 +9,6 @@ from mempal.cli import documents, render, views
 from mempal.cli.options import (
     HomeOption,
     JsonOption,
-    MineMode,
     RoomOption,
     WingOption,
     parse_size,
@@ -17,7 +16,7 @@ from mempal.cli.options import (
 from mempal.cli.progress import open_progress
 from mempal.cli.session import open_palace
 from mempal.core.errors import UsageError
-from mempal.core.reports import MineOptions
+from mempal.core.reports import MineMode, MineOptions, MineReport
 
 PathsArgument = Annotated[
     list[str] | None,
@@ -38,6 +37,13 @@ SizeOption = Annotated[
     str | None,
     typer.Option("--limit-file-size", metavar="BYTES", help="Skip larger files; 512k, 2MB."),
 ]
+GitLogOption = Annotated[
+    bool, typer.Option("--git-log", help="Store the commits of the repository, too.")
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="REV_OR_DATE", help="Only commits since then."),
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Store nothing, say what would be.")]
 
 
@@ -46,6 +52,8 @@ def mine(
     wing: WingOption = None,
     room: RoomOption = None,
     mode: ModeOption = MineMode.AUTO,
+    git_log: GitLogOption = False,
+    since: SinceOption = None,
     ignore_file: IgnoreOption = None,
     no_gitignore: NoGitignoreOption = False,
     no_mempalignore: NoMempalignoreOption = False,
@@ -54,21 +62,21 @@ def mine(
     as_json: JsonOption = False,
     home: HomeOption = None,
 ) -> None:
-    """Store a tree's files, cited and searchable."""
-    if mode is MineMode.CONVOS:
-        raise UsageError(
-            "transcripts are not yet read as conversations",
-            hint="leave --mode out to mine them as files",
-        )
+    """Store a tree's files and transcripts, cited and searchable."""
+    if since and not git_log:
+        raise UsageError("--since is about commits", hint="give --git-log with it")
     palace = open_palace(home)
     options = MineOptions(
         wing=wing or None,
         room=room or None,
+        mode=mode,
         ignore_files=tuple(ignore_file or ()),
         use_gitignore=not no_gitignore,
         use_mempalignore=not no_mempalignore,
         limit_file_size=parse_size(limit_file_size, palace.config.number("mine.limit_file_size")),
         dry_run=dry_run,
+        git_log=git_log,
+        since=since,
     )
     with open_progress() as progress:
         report = palace.mining.mine([Path(path) for path in paths or ["."]], options, progress)
@@ -78,4 +86,12 @@ def mine(
         document=documents.describe_mining,
         view=views.show_mining,
         warnings=report.warnings,
+        next_step=_name_next_step(report),
     )
+
+
+def _name_next_step(report: MineReport) -> str:
+    if not report.gone:
+        return ""
+    files = "1 file is gone that" if report.gone == 1 else f"{report.gone} files are gone that"
+    return f"{files} something is stored of; `mempal sync --wing {report.wing}` lists them"

@@ -28,14 +28,6 @@ class SearchMode(StrEnum):
     VECTOR = "vector"
 
 
-class MineMode(StrEnum):
-    """What mined files are read as."""
-
-    AUTO = "auto"
-    FILES = "files"
-    CONVOS = "convos"
-
-
 def _inherit_home(context: typer.Context, value: str | None) -> str | None:
     """Take ``--home`` from before the command when it is not given after it."""
     return value or context.find_root().params.get("home")
@@ -55,7 +47,8 @@ def decode_argument(value: str | None) -> str | None:
         return mend_surrogates(value)
 
 
-def _decode_each(values: list[str] | None) -> list[str]:
+def decode_each(values: list[str] | None) -> list[str]:
+    """Read each of several text arguments, see :func:`decode_argument`."""
     return [decode_argument(value) or "" for value in values or ()]
 
 
@@ -87,7 +80,7 @@ AllWingsOption = Annotated[bool, typer.Option("--all-wings", help="Ask every win
 QueryArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="QUERY", help="What to look for; - reads it from stdin.", callback=_decode_each
+        metavar="QUERY", help="What to look for; - reads it from stdin.", callback=decode_each
     ),
 ]
 TextArgument = Annotated[

@@ -37,6 +37,11 @@ def show_mining(report: MineReport) -> Iterator[Block]:
         f"drawers: {drawers.added} added, {drawers.unchanged} unchanged,"
         f" {drawers.superseded} superseded, {drawers.restored} restored"
     )
+    for history in report.history:
+        folded = f"; folded: {_count_kinds(history.folded)}" if history.folded else ""
+        yield Line(f"history: {history.read} commits read, {history.stored} stored{folded}")
+    if report.wings:
+        yield Line(f"conversations also went to: {', '.join(report.wings)}")
     if report.redactions:
         yield Line(f"redacted: {_count_kinds(report.redactions)}")
     yield from _show_skips(report.skipped)

@@ -5,8 +5,8 @@ Regular files only, never through a link, never waiting.
 
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 
 def read_regular(path: Path, limit: int) -> bytes:
@@ -38,7 +38,7 @@ def read_linked(path: Path, limit: int) -> bytes:
     return read_regular(Path(os.path.realpath(path)), limit)
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file for reading; neither wait for a pipe nor follow a link.
 
     Raises:

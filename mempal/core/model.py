@@ -1,5 +1,6 @@
 """Value types that pass between the parts of mempal: frozen, slotted, free of any library."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -344,11 +345,12 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What storing one text by hand did: the drawers that hold it and whether they are new."""
+    """What storing one text by hand did: its drawers, whether they are new, what was redacted."""
 
     drawer_ids: tuple[str, ...]
     created: bool
     duplicate_of: str | None = None
+    redactions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

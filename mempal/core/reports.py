@@ -2,8 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from mempal.core.model import Changes, Citation, Drawer, RoomCount, Skip, StoreStatus
+
+
+class MineMode(StrEnum):
+    """What files are read as."""
+
+    AUTO = "auto"
+    FILES = "files"
+    CONVOS = "convos"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,20 +22,27 @@ class MineOptions:
     Attributes:
         wing: Wing to file under; ``None`` means the tree's own default.
         room: Room for every file; ``None`` means each file's own.
+        mode: What files are read as: transcripts where they are some, files only, or transcripts
+            only.
         ignore_files: Further files with ignore rules, anchored at the tree's root.
         use_gitignore: Whether git's ignore rules count.
         use_mempalignore: Whether ``.mempalignore`` counts.
         limit_file_size: Largest file that is read, in bytes.
         dry_run: Whether to report without writing anything.
+        git_log: Whether the commits of the repository are stored, too.
+        since: Only commits since this revision or date.
     """
 
     wing: str | None = None
     room: str | None = None
+    mode: MineMode = MineMode.AUTO
     ignore_files: tuple[str, ...] = ()
     use_gitignore: bool = True
     use_mempalignore: bool = True
     limit_file_size: int = 2_097_152
     dry_run: bool = False
+    git_log: bool = False
+    since: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,26 @@ class FileCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryReport:
+    """What reading the history of a repository came to.
+
+    Attributes:
+        root: Top folder of its working tree.
+        read: Commits that were read.
+        stored: Commits among them that say something.
+        folded: How many of each kind were left out.
+        redactions: How many secrets of each kind were taken out.
+    """
+
+    root: str
+    read: int = 0
+    stored: int = 0
+    folded: Mapping[str, int] = field(default_factory=dict)
+    redactions: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class MineReport:
     """What a run of ``mine`` did.
 
@@ -57,6 +93,10 @@ class MineReport:
         excluded: Files and folders (once for all below) that a rule kept out, each with the rule.
         warnings: What the user should know although nothing was lost.
         mined: Paths that were stored or, in a dry run, would be.
+        gone: Number of files that something is stored of and that are not there any more.
+        wings: Further wings, of their own projects, that conversations went to.
+        history: What reading the history came to, for each repository, when it was asked for.
+        run: Number of the run, by which it can be undone; ``None`` when it changed nothing.
         seconds: Wall-clock time.
     """
 
@@ -70,7 +110,80 @@ class MineReport:
     warnings: tuple[str, ...] = ()
     redactions: Mapping[str, int] = field(default_factory=dict)
     mined: tuple[str, ...] = ()
+    gone: int = 0
+    wings: tuple[str, ...] = ()
+    history: tuple[HistoryReport, ...] = ()
+    run: int | None = None
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GoneFile:
+    """A file that something is stored of and that mining would not find now.
+
+    Attributes:
+        drawers: How many of its drawers are current.
+        moved_to: Path in the same tree where its text is now; ``None`` when it is nowhere.
+        reason: The rule that leaves the file out; ``None`` when it is not there any more.
+    """
+
+    source_file: str
+    root: str
+    drawers: int
+    moved_to: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What ``sync`` found and did.
+
+    Attributes:
+        gone: Files that are not there any more.
+        ignored: Files that a rule leaves out now.
+        pruned: Drawers that were superseded; 0 in a dry run.
+        protected: (drawer id, card id) for each card that keeps a drawer current.
+    """
+
+    wing: str
+    dry_run: bool
+    gone: tuple[GoneFile, ...] = ()
+    ignored: tuple[GoneFile, ...] = ()
+    pruned: int = 0
+    protected: tuple[tuple[str, str], ...] = ()
+    run: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What ``delete``, ``restore`` or ``purge`` did, or would do in a dry run.
+
+    Attributes:
+        drawers: The drawers it was about.
+        protected: (drawer id, card id) for each card that keeps a drawer.
+    """
+
+    drawers: tuple[Drawer, ...]
+    dry_run: bool = False
+    protected: tuple[tuple[str, str], ...] = ()
+    run: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """What ``forget`` did, or would do in a dry run.
+
+    Attributes:
+        drawers: The drawers it is about, whatever their state.
+        sources: Sources that are forgotten as a whole, by root and path.
+        cited: (drawer id, card id) for each card that loses its evidence.
+    """
+
+    dry_run: bool
+    drawers: tuple[Drawer, ...] = ()
+    sources: tuple[tuple[str, str], ...] = ()
+    cited: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,13 @@ class Removal(Protocol):
         """
         ...
 
+    def keys_of(self, places: Sequence[Place]) -> list[int]:
+        """Return the drawers of sources, and of the conversations they hold, by key.
+
+        Superseded and deleted ones are among them.
+        """
+        ...
+
     def purge(self, keys: Sequence[int]) -> int:
         """Remove for good those of these drawers that are deleted and that no card cites.
 

@@ -1,20 +1,26 @@
 """From the bytes of one file to the chunks that are stored of it."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mempal.core.errors import PalaceError
 from mempal.core.files import read_regular
-from mempal.core.model import Chunk, Span
+from mempal.core.model import Chunk, Span, Voice
+from mempal.core.secrets import Redacted, redact
 from mempal.ingest.classify import skip_by_content
-from mempal.ingest.cut import cut_text, line_numbers
+from mempal.ingest.cut import Piece, cut_text, line_numbers
 from mempal.ingest.decode import Decoded, UndecodableError, decode, fold, measure_bytes
+from mempal.ingest.transcripts import markdown, plain
+from mempal.ingest.transcripts.plain import Turn
 
 # Version of the rules from bytes to chunks; files read under another one are read again.
-READER_VERSION = 1
+READER_VERSION = 2
 CHUNK_LIMIT = 800
 IDENTITY_NAME = "identity.txt"
 _LONGEST_IDENTITY = 8192
+# Texts that may be chats.
+_CHATS = frozenset({"", ".md", ".markdown", ".txt", ".text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +31,28 @@ class Reading:
         chunks: Consecutive pieces; joined, they are the file's whole text with line ends folded.
         skip: Why there are none, when there are none.
         warning: What was not exact, in words for the user.
+        redactions: How many secrets of each kind were taken out.
+        spoken: Whether the text is a chat, whose chunks say who speaks.
     """
 
     chunks: tuple[Chunk, ...] = ()
     encoding: str = "utf-8"
     skip: str | None = None
     warning: str | None = None
+    redactions: Mapping[str, int] = field(default_factory=dict)
+    spoken: bool = False
 
 
 def read_text(data: bytes) -> str | None:
-    """Return a file's text with folded line ends; ``None`` when it is not text."""
+    """Return a file's text as it is stored: line ends folded, secrets redacted.
+
+    ``None`` when it is not text.
+    """
     try:
         decoded = decode(data)
     except UndecodableError:
         return None
-    return fold(decoded.text, classic=decoded.classic)
+    return fold(redact(decoded.text).text, classic=decoded.classic)
 
 
 def read_identity(home: Path) -> str:
@@ -63,12 +76,14 @@ def read_identity(home: Path) -> str:
     return text
 
 
-def read_chunks(path: str, data: bytes) -> Reading:
-    """Decode and cut one file.
+def read_chunks(path: str, data: bytes, *, chats: str = "") -> Reading:
+    """Decode, redact and cut one file.
 
     Args:
         path: Its path, which tells the language.
         data: All its bytes.
+        chats: Whether a text may be a chat, cut where another speaks: ``seek`` for those that
+            surely are, ``expect`` for doubtful ones, too, and empty for none.
     """
     skip = skip_by_content(path, data)
     if skip is not None:
@@ -77,26 +92,62 @@ def read_chunks(path: str, data: bytes) -> Reading:
         decoded = decode(data)
     except UndecodableError as error:
         return Reading(skip=error.reason)
-    chunks = tuple(_cut(path, decoded))
+    redacted = redact(decoded.text)
+    # Cutting needs one mark for line ends; replacing it keeps every offset.
+    text = redacted.text.replace("\r", "\n") if decoded.classic else redacted.text
+    turns = find_turns(path, text, chats)
+    chunks = tuple(_cut(path, text, turns, decoded, redacted))
     if not chunks:
         return Reading(encoding=decoded.encoding, skip="blank")
-    return Reading(chunks, decoded.encoding, warning=_warn(path, decoded))
+    return Reading(
+        chunks,
+        decoded.encoding,
+        warning=_warn(path, decoded),
+        redactions=redacted.counts(),
+        spoken=turns is not None,
+    )
 
 
-def _cut(path: str, decoded: Decoded) -> list[Chunk]:
-    # Cutting needs one mark for line ends; replacing it keeps every offset.
-    text = decoded.text.replace("\r", "\n") if decoded.classic else decoded.text
-    pieces = cut_text(text, path, CHUNK_LIMIT)
-    chunks = []
-    offset = decoded.bom_bytes
-    for piece, (first, last) in zip(pieces, line_numbers(text, pieces), strict=True):
+def find_turns(path: str, text: str, chats: str) -> list[Turn] | None:
+    """Return the turns of a text that is a chat, ``None`` for any other."""
+    suffix = path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else ""
+    if not chats or suffix not in _CHATS:
+        return None
+    return markdown.split(text) or plain.split(text, force=chats == "expect")
+
+
+def _cut(
+    path: str, text: str, turns: list[Turn] | None, decoded: Decoded, redacted: Redacted
+) -> Iterator[Chunk]:
+    pieces = cut_text(text, path, CHUNK_LIMIT) if turns is None else list(_cut_turns(text, turns))
+    speakers = _list_speakers(pieces, turns)
+    offset, end = decoded.bom_bytes, 0
+    numbers = line_numbers(text, pieces)
+    for piece, (first, last), voice in zip(pieces, numbers, speakers, strict=True):
         span = Span(first, last)
         if decoded.exact:
-            size = measure_bytes(decoded.text[piece.start : piece.end], decoded.encoding)
+            start, end = end, redacted.original_offset(piece.end)
+            size = measure_bytes(decoded.text[start:end], decoded.encoding)
             span = Span(first, last, offset, offset + size)
             offset += size
-        chunks.append(Chunk(fold(text[piece.start : piece.end]), span, piece.symbols))
-    return chunks
+        yield Chunk(fold(text[piece.start : piece.end]), span, piece.symbols, voice)
+
+
+def _cut_turns(text: str, turns: list[Turn]) -> Iterator[Piece]:
+    for turn in turns:
+        said = text[turn.start : turn.end]
+        # A turn that is blank is kept as it is, so that the pieces are the whole text.
+        for piece in cut_text(said, "turn.md", CHUNK_LIMIT) or [Piece(0, len(said), "")]:
+            yield Piece(turn.start + piece.start, turn.start + piece.end, piece.symbols)
+
+
+def _list_speakers(pieces: list[Piece], turns: list[Turn] | None) -> Iterator[Voice | None]:
+    waiting = iter(turns or ())
+    turn = next(waiting, None)
+    for piece in pieces:
+        while turn is not None and piece.start >= turn.end:
+            turn = next(waiting, None)
+        yield None if turn is None else Voice(turn.speaker, turn.source_class)
 
 
 def _warn(path: str, decoded: Decoded) -> str | None:

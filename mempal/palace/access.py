@@ -1,17 +1,29 @@
 """What every verb needs: the settings, the adapters, and the store opened and closed around it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mempal.core.config import Config
-from mempal.core.errors import BusyError, NotFoundError, PalaceError
+from mempal.core.errors import BusyError, MempalError, NotFoundError, PalaceError
 from mempal.core.names import clean_name
 from mempal.core.outfit import Outfit
 from mempal.core.ports import Embedder, Store
 from mempal.core.project import default_wing
 from mempal.search.meaning import refresh_index
+
+
+@dataclass(slots=True)
+class Running:
+    """A run under way.
+
+    Attributes:
+        number: What it is called; ``None`` once it has ended without a change.
+    """
+
+    store: Store
+    number: int | None
 
 
 @dataclass(slots=True)
@@ -61,6 +73,24 @@ class Access:
             yield store
         finally:
             store.close()
+
+    @contextmanager
+    def run(self, verb: str, wing: str | None, **detail: object) -> Iterator[Running]:
+        """Open the store for one run of a verb, which can be undone.
+
+        What was done before an error belongs to the run, too.
+        """
+        with self.open(writable=True) as store:
+            running = Running(store, store.begin_run(verb, wing, detail))
+            try:
+                yield running
+            except BaseException as error:
+                with suppress(MempalError):  # the first error is the one to report
+                    store.finish_run({"stopped": type(error).__name__})
+                raise
+            store.finish_run({})
+            if running.number is not None and store.run(running.number) is None:
+                running.number = None
 
     def bind_embedder(self, store: Store) -> Embedder:
         """Open the embedder and record that the store's vectors are its.

@@ -30,9 +30,10 @@ class Drawers:
             EmbedderMismatchError: The palace was embedded by another embedder.
         """
         note = prepare_note(text, wing, room, source)
-        with self.access.open(writable=True) as store:
-            addition = add_note(store, self.access.outfit.open_embedder(), note, importance)
-            self.access.refresh(store)
+        with self.access.run("add", note.source.wing) as running:
+            embedder = self.access.outfit.open_embedder()
+            addition = add_note(running.store, embedder, note, importance)
+            self.access.refresh(running.store)
         return addition
 
     def show(self, drawer_id: str) -> Shown:

@@ -1,32 +1,44 @@
 """Verbs that bring what is stored in line with what is on disk."""
 
-from collections.abc import Sequence
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 
+from mempal.core.clock import now
 from mempal.core.errors import UsageError
-from mempal.core.names import check_name
-from mempal.core.ports import Progress
-from mempal.core.reports import MineOptions, MineReport
+from mempal.core.model import Changes, Repository
+from mempal.core.names import check_name, normalize_name
+from mempal.core.ports import Embedder, Progress, Store
+from mempal.core.reports import GoneFile, HistoryReport, MineOptions, MineReport, SyncReport
+from mempal.core.runs import RunState
+from mempal.ingest.chronicle import Chronicler, find_repository
+from mempal.ingest.filing import Filer
 from mempal.ingest.mine import Miner, list_trees
+from mempal.ingest.sync import MinedWith, Stale, find_stale
+from mempal.ingest.walk import Tree, WalkRules
 from mempal.palace.access import Access
+
+# Runs that are looked through for how a tree was mined last.
+_RUNS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Mining:
-    """Mining."""
+    """Mining files, transcripts and history, and pruning what is gone."""
 
     access: Access
 
     def mine(self, paths: Sequence[Path], options: MineOptions, progress: Progress) -> MineReport:
-        """Bring what is stored of files and folders in line with what is there.
+        """Bring what is stored of files, folders and histories in line with what is there.
 
         Raises:
             NotFoundError: A path does not exist.
-            SourceError: A path holds nothing that can be mined.
+            SourceError: A path holds nothing that can be mined, or no history that is asked for.
             EmbedderMismatchError: The palace was embedded by another embedder.
-            UsageError: A wing or room has no valid name.
+            UsageError: A wing or room has no valid name, or ``since`` says nothing to git.
         """
         started = monotonic()
         access = self.access
@@ -34,15 +46,47 @@ class Mining:
         wing = check_name("wing", options.wing or self._common_wing(paths))
         if options.room is not None:
             options = replace(options, room=check_name("room", options.room))
+        repositories = self._find_repositories(paths, options)
         if options.dry_run and not access.exists():
-            report = Miner(None, access.outfit.open_embedder, progress).mine(trees, wing, options)
+            report = self._mine(None, trees, repositories, wing, options, progress)
+        elif options.dry_run:
+            with access.open(writable=False) as store:
+                report = self._mine(store, trees, repositories, wing, options, progress)
         else:
-            with access.open(writable=not options.dry_run) as store:
-                miner = Miner(store, lambda: access.bind_embedder(store), progress)
-                report = miner.mine(trees, wing, options)
-                late = () if options.dry_run else access.refresh(store)
-            report = replace(report, warnings=(*report.warnings, *late))
+            detail = _describe_mining(paths, trees, options)
+            with access.run("mine", wing, **detail) as running:
+                report = self._mine(running.store, trees, repositories, wing, options, progress)
+                late = access.refresh(running.store)
+            report = replace(report, run=running.number, warnings=(*report.warnings, *late))
         return replace(report, seconds=round(monotonic() - started, 3))
+
+    def _mine(
+        self,
+        store: Store | None,
+        trees: list[Tree],
+        repositories: list[Repository],
+        wing: str,
+        options: MineOptions,
+        progress: Progress,
+    ) -> MineReport:
+        def open_embedder() -> Embedder:
+            if store is None:
+                return self.access.outfit.open_embedder()
+            return self.access.bind_embedder(store)
+
+        report = Miner(store, open_embedder, progress).mine(trees, wing, options)
+        if not repositories:
+            return report
+        filer = Filer(store, open_embedder, options.dry_run)
+        chronicler = Chronicler(filer, self.access.outfit.repositories, progress)
+        histories = tuple(chronicler.mine(found, wing, options) for found in repositories)
+        return _join(report, histories, filer.changes)
+
+    def _find_repositories(self, paths: Sequence[Path], options: MineOptions) -> list[Repository]:
+        if not options.git_log:
+            return []
+        found = [find_repository(path, self.access.outfit.repositories) for path in paths]
+        return list({repository.root: repository for repository in found}.values())
 
     def _common_wing(self, paths: Sequence[Path]) -> str:
         wings = {self.access.default_wing(path): path for path in paths}
@@ -52,3 +96,123 @@ class Mining:
                 hint="mine them one by one, or name one wing for all with --wing",
             )
         return next(iter(wings))
+
+    def sync(self, wing: str, *, apply: bool, skip_missing: bool = False) -> SyncReport:
+        """Find what is stored of files that are gone or ignored now, and let go of it.
+
+        Args:
+            wing: The one wing to look at.
+            apply: Whether to supersede what was found; else nothing is changed.
+            skip_missing: Whether trees that are not there are left alone.
+
+        Raises:
+            NotFoundError: There is no palace or no such wing, or one of its trees is not there.
+        """
+        access = self.access
+        access.require()
+        wing = normalize_name(wing)
+        with access.open(writable=False) as store:
+            stale = find_stale(
+                store,
+                access.outfit.repositories,
+                wing,
+                _recall_mining(store, wing),
+                (access.home,),
+                skip_missing=skip_missing,
+            )
+        report = _describe_stale(wing, stale, dry_run=not apply)
+        if not apply or not stale:
+            return report
+        with access.run("sync", wing) as running:
+            moved = [one.place for one in stale if one.moved_to is not None and not one.drawers]
+            left = [one.place for one in stale if one.place not in moved]
+            outcome = running.store.retire_sources(left, now())
+            running.store.drop_sources(moved)
+            access.refresh(running.store)
+        return replace(
+            report,
+            pruned=outcome.superseded,
+            protected=outcome.protected,
+            run=running.number,
+        )
+
+
+def _join(report: MineReport, histories: tuple[HistoryReport, ...], changes: Changes) -> MineReport:
+    redactions = Counter(report.redactions)
+    for history in histories:
+        redactions.update(history.redactions)
+    warnings = (warning for history in histories for warning in history.warnings)
+    return replace(
+        report,
+        drawers=report.drawers + changes,
+        redactions=dict(sorted(redactions.items())),
+        warnings=(*report.warnings, *warnings),
+        history=histories,
+    )
+
+
+def _describe_mining(
+    paths: Sequence[Path], trees: Sequence[Tree], options: MineOptions
+) -> dict[str, object]:
+    """Return what a later ``sync`` or ``audit`` needs to look at the trees in the same way."""
+    return {
+        "roots": [_show(tree.root) for tree in trees],
+        "named": [_show(Path(os.path.realpath(path))) for path in paths if path.is_file()],
+        "use_gitignore": options.use_gitignore,
+        "use_mempalignore": options.use_mempalignore,
+        "ignore_files": [_show(Path(os.path.realpath(name))) for name in options.ignore_files],
+        "git_log": options.git_log,
+    }
+
+
+def _show(path: Path) -> str:
+    # A name that is not valid Unicode has no place in a JSON text; it is then not recalled.
+    return str(path).encode("utf-8", "replace").decode()
+
+
+def _recall_mining(store: Store, wing: str) -> dict[str, MinedWith]:
+    """Return how each tree of a wing was mined the last time that changed something."""
+    recalled: dict[str, MinedWith] = {}
+    named: dict[str, set[str]] = {}
+    for run in store.runs(_RUNS):
+        if run.verb != "mine" or run.wing != wing or run.state is RunState.UNDONE:
+            continue
+        for root in _list_texts(run.detail, "roots"):
+            below = (Path(name) for name in _list_texts(run.detail, "named"))
+            named.setdefault(root, set()).update(
+                path.relative_to(root).as_posix() for path in below if path.is_relative_to(root)
+            )
+            if root not in recalled and not _list_texts(run.detail, "named"):
+                recalled[root] = MinedWith(_read_rules(run.detail))
+    return {
+        root: replace(recalled.get(root, MinedWith()), named=frozenset(paths))
+        for root, paths in named.items()
+    }
+
+
+def _read_rules(detail: Mapping[str, object]) -> WalkRules:
+    return WalkRules(
+        use_gitignore=detail.get("use_gitignore") is not False,
+        use_mempalignore=detail.get("use_mempalignore") is not False,
+        ignore_files=tuple(
+            path for name in _list_texts(detail, "ignore_files") if (path := Path(name)).is_file()
+        ),
+    )
+
+
+def _list_texts(detail: Mapping[str, object], name: str) -> list[str]:
+    values = detail.get(name)
+    return [str(value) for value in values] if isinstance(values, list) else []
+
+
+def _describe_stale(wing: str, stale: Sequence[Stale], *, dry_run: bool) -> SyncReport:
+    files = [
+        GoneFile(one.place.path, one.place.root, one.drawers, one.moved_to, one.reason)
+        for one in stale
+    ]
+    return SyncReport(
+        wing,
+        dry_run,
+        gone=tuple(file for file in files if file.reason is None),
+        ignored=tuple(file for file in files if file.reason is not None),
+    )

@@ -1,6 +1,6 @@
 """The face of the library: what is asked of a palace, and the groups of what is done to it."""
 
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -25,13 +25,17 @@ from mempal.health import diagnose
 from mempal.ingest.audit import audit
 from mempal.ingest.read import read_identity, read_text
 from mempal.palace.access import Access
+from mempal.palace.answer import answer
+from mempal.palace.archive import Archives
 from mempal.palace.drawers import Drawers
 from mempal.palace.mining import Mining
+from mempal.palace.removal import Removal
+from mempal.palace.runs import Runs
 from mempal.search.cite import Citer
-from mempal.search.engine import Request, search
+from mempal.search.engine import Request
 from mempal.search.fuse import FLOOR
 from mempal.search.hints import explain_nothing
-from mempal.search.meaning import IndexMeaning, rebuild_index
+from mempal.search.meaning import rebuild_index
 from mempal.search.meaning import reembed as embed_again
 from mempal.search.wakeup import wake_up
 
@@ -49,12 +53,18 @@ class Palace:
         access: The way to store, index and settings.
         mining: Verbs that bring what is stored in line with what is on disk.
         drawers: Verbs about single drawers.
+        removal: Verbs that take drawers away.
+        runs: Verbs about what was done.
+        archive: Verbs about the palace as a whole.
     """
 
     def __init__(self, config: Config, outfit: Outfit) -> None:
         self.access = Access(config, outfit)
         self.mining = Mining(self.access)
         self.drawers = Drawers(self.access)
+        self.removal = Removal(self.access)
+        self.runs = Runs(self.access)
+        self.archive = Archives(self.access)
 
     @property
     def config(self) -> Config:
@@ -120,15 +130,8 @@ class Palace:
         )
         if not self.exists():
             return SearchResult(query, mode, (), hint=self.access.absence)
-        with self.access.open(writable=False) as store, ExitStack() as opened:
-
-            def open_meaning() -> IndexMeaning:
-                index = self.access.outfit.open_index(store)
-                if index is not None:
-                    opened.callback(index.close)
-                return IndexMeaning(store, self.access.outfit.open_embedder(), index)
-
-            result = search(store, open_meaning, self._citer(store), request)
+        with self.access.open(writable=False) as store:
+            result = answer(self.access, store, request)
             if result.hits or result.hint:
                 return result
             return replace(result, hint=explain_nothing(store, scope))

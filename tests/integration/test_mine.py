@@ -16,7 +16,7 @@ import pytest
 from mempal.core.errors import EmbedderMismatchError
 from mempal.core.model import Changes, Scope, Verdict
 from mempal.core.reports import MineReport
-from mempal.ingest import mine as module
+from mempal.ingest import tree as module
 from mempal.palace import Palace
 from tests.cases.support import (
     Silence,

@@ -9,7 +9,7 @@ import pytest
 
 from mempal.core.clock import parse_instant
 from mempal.core.model import Hit, Scope, Verdict
-from mempal.ingest import mine as module
+from mempal.ingest import tree as module
 from mempal.palace import Palace
 from tests.cases.support import (
     Silence,

@@ -14,7 +14,8 @@ from mempal.core.files import read_regular
 from mempal.core.model import Changes, Repository, TreeListing
 from mempal.core.ports import Embedder
 from mempal.core.reports import MineOptions, MineReport
-from mempal.ingest import mine as module
+from mempal.ingest import filing
+from mempal.ingest import tree as module
 from mempal.ingest.mine import Miner, list_trees
 from mempal.testing import HashEmbedder, MemoryRepositories, MemoryStore
 from tests.cases.support import LONG_AGO_NS, Silence, age
@@ -102,20 +103,20 @@ def test_without_new_text_no_embedder_is_opened(pit):
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_text_that_needs_no_embedding_does_not_pile_up(pit, monkeypatch, dry_run):
     """Neither a dry run nor new rules hold a whole tree in memory."""
-    monkeypatch.setattr(module, "_MOST_WAITING", 5_000)
+    monkeypatch.setattr(filing, "_MOST_WAITING", 5_000)
     write_files(pit.root, {f"n{number}.md": f"note {number}\n" * 100 for number in range(50)})
     if not dry_run:
         pit.mine()
         write_files(pit.root, {"mempal.yaml": "rooms: [elsewhere]\n"})
     largest = 0
-    flush = Miner._flush
+    flush = filing.Filer.flush
 
-    def watch(self: Miner, *arguments: Any) -> None:
+    def watch(self: filing.Filer) -> None:
         nonlocal largest
-        largest = max(largest, self._queue.characters)
-        flush(self, *arguments)
+        largest = max(largest, self._characters)
+        flush(self)
 
-    monkeypatch.setattr(Miner, "_flush", watch)
+    monkeypatch.setattr(filing.Filer, "flush", watch)
     report = pit.mine(dry_run=dry_run)
     assert report.files.mined + report.files.unchanged >= 52
     assert 0 < largest < 7_000
@@ -229,7 +230,7 @@ def test_what_may_have_changed_is_read(pit, monkeypatch, change):
     elif change == "rooms":
         write_files(pit.root, {"mempal.yaml": "rooms: [b]\n"})
     else:
-        monkeypatch.setattr(module, "READER_VERSION", 2)
+        monkeypatch.setattr(module, "READER_VERSION", 99)
     opened = fail_on(monkeypatch, "nothing", OSError())
     pit.mine(**options)
     assert "a.md" in opened
@@ -419,7 +420,7 @@ def test_a_touched_file_is_not_cut_again(tmp_path, monkeypatch):
     age(tmp_path)
     pit.mine()
     os.utime(tmp_path / "a.md", ns=(LONG_AGO_NS + 5, LONG_AGO_NS + 5))
-    monkeypatch.setattr(module, "read_chunks", lambda *_: pytest.fail("cut again"))
+    monkeypatch.setattr(module, "read_chunks", lambda *_, **__: pytest.fail("cut again"))
     assert pit.mine().files.unchanged == 1
 
 

@@ -1,0 +1,123 @@
+"""Which stored conversation a conversation that was read is.
+
+A conversation is one source whatever file holds it: an export that has grown and has another name,
+a session that its tool moved to an archive. The file that holds most of it is the one it is cited
+in. What a file holds beyond that of an earlier file, without holding its beginning, is stored
+beside it, so that every drawer is cited where it stands.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mempal.core.ids import hash_parts
+from mempal.core.model import Changes, Place, Source, SourceClass, SourceKind
+from mempal.core.ports import Store
+from mempal.core.project import default_wing
+from mempal.ingest.conversation import Conversation, Talk, exists
+from mempal.ingest.filing import Filer, Part
+
+_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Household:
+    """Files the conversations of one file, each under the source that it is.
+
+    Attributes:
+        filer: What stores them.
+        file: The source of the file that holds them.
+        known: What was stored of that file.
+        wing: Wing for conversations that have none of their own.
+        own_wings: Whether a conversation goes to the wing of the project it was held in.
+    """
+
+    filer: Filer
+    file: Source
+    known: Source | None
+    wing: str
+    own_wings: bool
+
+    def add(self, talk: Talk) -> set[str]:
+        """Store what was said, then the state of the file; return the wings it went to.
+
+        The file counts as read only once all its conversations are stored, so that a run that is
+        stopped in between reads it again.
+        """
+        store = self.filer.store
+        held = {} if store is None else self._list_held(store)
+        if self.known is None:
+            self.filer.add(Part(replace(self.file, mtime_ns=-1, tail=None), ()))
+        wings = set()
+        for conversation in talk.conversations:
+            source = self._make_source(conversation)
+            part = Part(source, conversation.chunks, conversation.start, SourceClass.IMPORT)
+            if store is not None:
+                settled = self._identify(store, part, held.pop(source.session or "", None))
+                if settled is None:
+                    self.filer.changes += Changes(unchanged=len(part.chunks or ()))
+                    continue
+                part = settled
+            self.filer.add(part)
+            wings.add(part.source.wing)
+        if not talk.resumed:
+            for former in held.values():  # the file holds them no more
+                self.filer.add(Part(replace(former, mined_at=self.file.mined_at), ()))
+        self.filer.add(Part(self.file, ()))
+        return wings
+
+    def _list_held(self, store: Store) -> dict[str, Source]:
+        self.filer.settle(self.file.place)
+        place = self.file.place
+        if self.filer.dry_run and self.filer.former:
+            place = replace(place, root=self.filer.former)
+        return {source.session or "": source for source in store.held_in(place)}
+
+    def _make_source(self, conversation: Conversation) -> Source:
+        key = conversation.key
+        wing = self.wing
+        if self.own_wings and conversation.folder:
+            wing = default_wing(Path(conversation.folder))
+        path = key + self._name_file() if key.endswith(":") else key
+        return replace(
+            self.file,
+            wing=wing,
+            root="",
+            path=path,
+            kind=SourceKind.CONVERSATION,
+            size=0,
+            mtime_ns=0,
+            session=key.partition(":")[2],
+            holder=self.file.place,
+            tail=None,
+        )
+
+    def _name_file(self) -> str:
+        return hash_parts(self.file.root, self.file.path)[:_DIGITS]
+
+    def _identify(self, store: Store, part: Part, held: Source | None) -> Part | None:
+        """Return the part as it is to be stored; ``None`` when another file holds all of it."""
+        if held is not None:
+            return self._as(part, held.place)
+        place = part.source.place
+        self.filer.settle(place)
+        stored = store.source(place)
+        if stored is None or stored.holder is None or stored.holder == self.file.place:
+            return part
+        beside = replace(place, path=f"{place.path}@{self._name_file()}")
+        if store.source(beside) is not None:
+            return self._as(part, beside)
+        changes = store.preview_source(part.source, part.chunks or ())
+        left = exists(stored.holder.root, stored.holder.path)
+        if not changes.added and (left or changes.superseded):
+            return None
+        return part if _begins_alike(store, part) else self._as(part, beside)
+
+    def _as(self, part: Part, place: Place) -> Part:
+        wing, root, path = place.wing, place.root, place.path
+        return replace(part, source=replace(part.source, wing=wing, root=root, path=path))
+
+
+def _begins_alike(store: Store, part: Part) -> bool:
+    place = part.source.place
+    stored = store.drawers_of(place.wing, place.root, place.path)
+    return not stored or not part.chunks or stored[0].content == part.chunks[0].content

@@ -1,0 +1,138 @@
+"""What is stored of files that are gone, or that rules leave out now.
+
+Only files are looked at. A transcript that its tool deleted is what a memory is for, so what was
+said in it stays.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mempal.core.errors import NotFoundError, SourceError, UsageError
+from mempal.core.model import Place, Source, SourceState
+from mempal.core.ports import Repositories, Store
+from mempal.ingest.conversation import exists
+from mempal.ingest.walk import Tree, WalkRules, walk
+
+_HINT = "mount its disk or move it back; --skip-missing leaves such trees alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A file that something is stored of and that mining would not find now.
+
+    Attributes:
+        drawers: How many of its drawers are current.
+        reason: The rule that leaves the file out; ``None`` when it is not there any more.
+        moved_to: Path in the same tree where its text is now.
+    """
+
+    place: Place
+    drawers: int
+    reason: str | None = None
+    moved_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MinedWith:
+    """How a tree was mined: the rules, and the files that were named one by one."""
+
+    rules: WalkRules = field(default_factory=WalkRules)
+    named: frozenset[str] = frozenset()
+
+
+def find_stale(
+    store: Store,
+    repositories: Repositories,
+    wing: str,
+    mined_with: Mapping[str, MinedWith],
+    exclude: tuple[Path, ...],
+    *,
+    skip_missing: bool,
+) -> list[Stale]:
+    """List what is stored of a wing's trees and not there to be mined.
+
+    Args:
+        store: Record of truth.
+        repositories: What git knows.
+        wing: The one wing to look at.
+        mined_with: How each tree was mined last, by root.
+        exclude: Folders that are never read: the palace itself.
+        skip_missing: Whether trees that are not there are left alone rather than refused.
+
+    Raises:
+        NotFoundError: Nothing was mined into the wing, or a tree is not there.
+    """
+    roots = [root for _, root in store.roots(wing)]
+    if not roots:
+        raise NotFoundError(
+            f"nothing was mined into wing {wing!r}", hint="`mempal wings` lists wings"
+        )
+    stale: list[Stale] = []
+    for root in roots:
+        how = mined_with.get(root, MinedWith())
+        tree = _find_tree(Path(root), repositories, how.rules, exclude)
+        known = store.sources(wing, root)
+        if tree is None or _is_suspicious(tree, known):
+            if skip_missing:
+                continue
+            state = "is not there" if tree is None else "is empty"
+            raise NotFoundError(f"{root} {state}; nothing was changed", hint=_HINT)
+        stale.extend(_compare(store, tree, known, how.named))
+    return stale
+
+
+def _find_tree(
+    root: Path, repositories: Repositories, rules: WalkRules, exclude: tuple[Path, ...]
+) -> Tree | None:
+    if not root.is_dir():
+        return None
+    try:
+        found = walk(root, repositories, rules, exclude)
+    except (NotFoundError, SourceError, UsageError):
+        return None
+    return next((tree for tree in found.trees if tree.root == root), None)
+
+
+def _is_suspicious(tree: Tree, known: Mapping[str, Source]) -> bool:
+    """Return whether a tree looks like the place where a disk is not mounted."""
+    holds = any(source.state is SourceState.STORED for source in known.values())
+    return holds and not (tree.files or tree.excluded or tree.skipped)
+
+
+def _compare(
+    store: Store, tree: Tree, known: Mapping[str, Source], named: frozenset[str]
+) -> Iterator[Stale]:
+    offered = {entry.path for entry in tree.files}
+    excluded = {skip.path: skip.reason for skip in tree.excluded}
+    places: dict[str, str] = {
+        source.content_sha256: path
+        for path, source in known.items()
+        if path in offered and source.state is SourceState.STORED
+    }
+    counts = store.count_by_source(_wing_of(known), str(tree.root))
+    for path, source in sorted(known.items()):
+        if path in offered:
+            continue
+        if source.state is SourceState.GONE and source.moved_to is not None:
+            yield Stale(source.place, 0, None, source.moved_to)
+        if source.state is not SourceState.STORED or store.held_in(source.place):
+            continue
+        drawers = counts.get(path, 0)
+        if not exists(source.root, path):
+            yield Stale(source.place, drawers, None, places.get(source.content_sha256))
+        elif path not in named and (reason := _find_reason(path, excluded)):
+            yield Stale(source.place, drawers, reason)
+
+
+def _wing_of(known: Mapping[str, Source]) -> str:
+    return next((source.wing for source in known.values()), "")
+
+
+def _find_reason(path: str, excluded: Mapping[str, str]) -> str | None:
+    """Return why a path is left out: by itself, or with a folder that it lies in."""
+    while path:
+        if path in excluded:
+            return excluded[path]
+        path = path.rpartition("/")[0]
+    return None
