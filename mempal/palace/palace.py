@@ -2,8 +2,10 @@
 
 from contextlib import closing
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from mempal import __version__
 from mempal.core.config import Config
@@ -22,13 +24,10 @@ from mempal.core.reports import (
     WakeUp,
 )
 from mempal.health import diagnose
-from mempal.ingest.audit import audit
 from mempal.ingest.read import read_identity, read_text
 from mempal.palace.access import Access
 from mempal.palace.answer import answer
-from mempal.palace.archive import Archives
 from mempal.palace.drawers import Drawers
-from mempal.palace.mining import Mining
 from mempal.palace.removal import Removal
 from mempal.palace.runs import Runs
 from mempal.search.cite import Citer
@@ -38,6 +37,10 @@ from mempal.search.hints import explain_nothing
 from mempal.search.meaning import rebuild_index
 from mempal.search.meaning import reembed as embed_again
 from mempal.search.wakeup import wake_up
+
+if TYPE_CHECKING:
+    from mempal.palace.archive import Archives
+    from mempal.palace.mining import Mining
 
 _MOST_RESULTS = 1000
 
@@ -51,20 +54,28 @@ class Palace:
 
     Attributes:
         access: The way to store, index and settings.
-        mining: Verbs that bring what is stored in line with what is on disk.
         drawers: Verbs about single drawers.
         removal: Verbs that take drawers away.
         runs: Verbs about what was done.
-        archive: Verbs about the palace as a whole.
     """
 
     def __init__(self, config: Config, outfit: Outfit) -> None:
         self.access = Access(config, outfit)
-        self.mining = Mining(self.access)
         self.drawers = Drawers(self.access)
         self.removal = Removal(self.access)
         self.runs = Runs(self.access)
-        self.archive = Archives(self.access)
+
+    # What only these groups need would slow down every cold search.
+
+    @cached_property
+    def mining(self) -> "Mining":
+        """Verbs that bring what is stored in line with what is on disk."""
+        return Mining(self.access)
+
+    @cached_property
+    def archive(self) -> "Archives":
+        """Verbs about the palace as a whole."""
+        return Archives(self.access)
 
     @property
     def config(self) -> Config:
@@ -191,6 +202,8 @@ class Palace:
         Raises:
             NotFoundError: There is no such wing.
         """
+        from mempal.ingest.audit import audit
+
         if not self.exists():
             return AuditReport((), self.access.absence)
         with self.access.open(writable=False) as store:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mempal.core.randomness import looks_random
-from mempal.core.tokens import Span
+from mempal.core.secrets.randomness import looks_random
+from mempal.core.secrets.tokens import Span
 
 # Searched in lower-cased text: ignoring case in the pattern would cost ten times as much. Each
 # pattern begins with a literal, rare if possible, for the same reason.

@@ -5,8 +5,8 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from mempal.core.randomness import looks_random
-from mempal.core.tokens import Span
+from mempal.core.secrets.randomness import looks_random
+from mempal.core.secrets.tokens import Span
 
 _URL = re.compile(
     r"://(?P<user>[^\s:/?#@\"'<>\\`]{0,200}+):(?P<secret>[^\s/\"'<>\\`?]{1,256})@(?=[\w\[.%$-])"

@@ -7,8 +7,8 @@ Only what looks like the body goes, so a program that *speaks* of such lines is 
 import re
 from collections.abc import Iterator
 
-from mempal.core.randomness import looks_random
-from mempal.core.tokens import Span
+from mempal.core.secrets.randomness import looks_random
+from mempal.core.secrets.tokens import Span
 
 _BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _END = "-----END"

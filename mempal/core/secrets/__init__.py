@@ -14,11 +14,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from mempal.core.addresses import find_addressed
-from mempal.core.assignments import find_assigned
-from mempal.core.keys import find_keys
-from mempal.core.tokens import Span, find_tokens
+if TYPE_CHECKING:
+    from mempal.core.secrets.tokens import Span
 
 _PLACEHOLDER = re.compile(r"\[redacted:[a-z0-9\-]{1,40}\]")
 _LINE = re.compile(r"[^\r\n]+")
@@ -95,11 +94,17 @@ def _replace(text: str) -> Iterator[Redaction]:
             replacement = ""
 
 
-def _find(text: str) -> list[Span]:
+def _find(text: str) -> "list[Span]":
     """Return the secrets of a text, in order and disjoint.
 
     Where several overlap, all they cover is one, of the kind that is known most precisely.
     """
+    # Compiling the patterns takes longer than a cold search, which reads files but rarely.
+    from mempal.core.secrets.addresses import find_addressed  # noqa: PLC0415
+    from mempal.core.secrets.assignments import find_assigned  # noqa: PLC0415
+    from mempal.core.secrets.keys import find_keys  # noqa: PLC0415
+    from mempal.core.secrets.tokens import Span, find_tokens  # noqa: PLC0415
+
     # The one letter whose lower case is two characters would move all that follows it.
     lowered = text.lower() if text.isascii() else text.replace("\u0130", "i").lower()
     ranked = (
@@ -124,7 +129,7 @@ def _find(text: str) -> list[Span]:
     return [Span(start, end, kind) for start, end, _, kind in found]
 
 
-def _untouched(text: str, spans: list[Span]) -> list[Span]:
+def _untouched(text: str, spans: "list[Span]") -> "list[Span]":
     """Return the spans that share no character with a placeholder."""
     if not spans or "[redacted:" not in text:
         return spans

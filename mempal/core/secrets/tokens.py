@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from mempal.core.randomness import looks_random
+from mempal.core.secrets.randomness import looks_random
 
 # The end of an escape is a border too: `\n` in JSON, `%3D` in a URL, a terminal's colour.
 _ESCAPES = (r"\\[nrtbf]", r"%[0-9A-Fa-f]{2}", r"\[\dm", r"\[\d\dm", r";\d\dm")
