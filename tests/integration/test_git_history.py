@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 
@@ -509,6 +510,15 @@ def test_complaints_that_no_pipe_holds_block_nothing(root, tmp_path):
     with pytest.raises(SourceError, match=r"w{600}") as caught:
         next(blocks)
     assert len(caught.value.message) == 600
+
+
+def test_a_git_that_ends_after_its_output_is_waited_for(root, tmp_path):
+    work = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
+    for code, ends in ((0, nullcontext()), (3, pytest.raises(SourceError, match="exit code 3"))):
+        script = f"printf answer; exec >&-; {work}; exit {code}"
+        environment = start_instead(tmp_path / str(code), script)
+        with ends:
+            list(Git(environment, timeout=60).stream(root, "log"))
 
 
 def test_a_git_that_cannot_be_started_says_so(root, tmp_path):
