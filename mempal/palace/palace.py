@@ -70,12 +70,16 @@ class Palace:
     @cached_property
     def mining(self) -> "Mining":
         """Verbs that bring what is stored in line with what is on disk."""
-        return Mining(self.access)
+        from mempal.palace import mining
+
+        return mining.Mining(self.access)
 
     @cached_property
     def archive(self) -> "Archives":
         """Verbs about the palace as a whole."""
-        return Archives(self.access)
+        from mempal.palace import archive
+
+        return archive.Archives(self.access)
 
     @property
     def config(self) -> Config:
