@@ -71,8 +71,9 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
     def count_by_source(self, wing: str, root: str) -> Mapping[str, int]:
         """Return how many current drawers each file of one tree has or holds, by path."""
         places = (self._sources[held.place] for held in self._held.values() if held.current)
-        homes = (source.holder or source.place for source in places)
-        return Counter(home.path for home in homes if (home.wing, home.root) == (wing, root))
+        homes = (self._sources[source.holder or source.place] for source in places)
+        wanted = wing, root, SourceKind.FILE
+        return Counter(home.path for home in homes if (home.wing, home.root, home.kind) == wanted)
 
     def roots(self, wing: str | None = None) -> list[tuple[str, str]]:
         """Return (wing, root) of every tree that was mined, sorted."""

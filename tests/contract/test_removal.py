@@ -193,7 +193,8 @@ def test_a_text_that_reads_forgotten_is_no_forgotten_text(store):
 def test_what_is_left_of_a_forgotten_text_can_be_forgotten_too(store):
     put(store, source(), f"{LONG}\nmore")
     store.forget([1], [], 200)
-    put(store, source(mined_at=300), f"{LONG}\nrest")
+    pieces = store.withhold(source(), chunks(f"{LONG}\nrest"))
+    store.replace_source(source(mined_at=300), pieces, embed(pieces), "file")
     assert texts(store) == ["[forgotten]\nrest"]
     store.forget([2], [], 400)
     assert store.withhold(source(), chunks(f"{LONG}\nrest", "[forgotten]\nrest")) == []

@@ -8,10 +8,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mempal.adapters.sqlite.store import SqliteStore
-from mempal.core.model import Chunk, IndexEntry, Scope, Source, SourceClass, SourceState, Span, Term
+from mempal.core.errors import UsageError
+from mempal.core.model import (
+    Chunk,
+    IndexEntry,
+    Place,
+    Scope,
+    Source,
+    SourceClass,
+    SourceState,
+    Span,
+    Term,
+)
 from mempal.core.words import find_words
 from mempal.testing import MemoryStore
-from tests.drawers import by_hand, dump, embed, source
+from tests.drawers import by_hand, dump, embed, snapshot, source
 
 WINGS = st.sampled_from(["w", "v"])
 ROOMS = st.sampled_from(["r", "s"])
@@ -19,6 +30,7 @@ PATHS = st.sampled_from(["a", "b/c.py", "\udcff"])
 ROOTS = st.sampled_from(["/tree", "/other"])
 TEXTS = st.sampled_from(["kiwi", "mango", "kiwi mango", "parseConfig", "決定採用", "", "a\0b"])
 SPANS = st.none() | st.builds(Span, *[st.integers(1, 9)] * 4)
+LOOKED_UP = ("kiwi", "mango", "py", "b")
 PIECES = st.lists(
     st.builds(Chunk, TEXTS, SPANS, st.sampled_from(["", "", "someName", "other_name"])), max_size=5
 )
@@ -42,6 +54,11 @@ class Histories(RuleBasedStateMachine):
         self.index: dict[int, IndexEntry] = {}
         self.position = 0
         self.now = 0
+        # What there was when the run began that is under way, and the last run that was looked at.
+        self.before: tuple[object, ...] | None = None
+        self.last = 0
+        # Whether all text given is stored: a person has taken nothing away yet.
+        self.whole = True
 
     def teardown(self) -> None:
         self.stores[0].close()
@@ -82,6 +99,8 @@ class Histories(RuleBasedStateMachine):
         changed = bool(changes.added or changes.superseded or changes.restored)
         assert self.stores[0].revision() == before + changed
         stored = self.both(lambda store: store.drawers_of(wing, root, path))
+        if not self.whole:
+            return
         assert [drawer.content for drawer in stored] == [piece.content for piece in pieces]
         assert [drawer.span for drawer in stored] == [piece.span for piece in pieces]
 
@@ -149,6 +168,8 @@ class Histories(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(["one", "two"]))
     def replace_vectors(self, name) -> None:
+        if self.before is not None:
+            return  # undoing a run leaves vectors as they are
         self.both(
             lambda store: store.replace_vectors(
                 name,
@@ -160,12 +181,80 @@ class Histories(RuleBasedStateMachine):
             )
         )
 
+    @rule(keys=st.lists(st.integers(1, 12), max_size=4), far=st.booleans())
+    def delete(self, keys, far) -> None:
+        keys = [key + 12 * far for key in keys]
+        self.whole = False
+        self.both(lambda store: store.delete_drawers(keys, self.now))
+
+    @rule(keys=st.lists(st.integers(1, 24), max_size=4))
+    def restore(self, keys) -> None:
+        self.both(lambda store: store.restore_drawers(keys))
+
+    @rule(before=st.none() | st.integers(0, 20), wing=st.none() | WINGS)
+    def purge(self, before, wing) -> None:
+        drawers = self.both(lambda store: store.deleted_drawers(before, wing))
+        self.both(lambda store: store.purge([drawer.key for drawer in drawers]))
+
+    @rule(wing=WINGS, root=ROOTS, path=PATHS, whole=st.booleans(), key=st.integers(1, 24))
+    def forget(self, wing, root, path, whole, key) -> None:
+        # Seldom a whole source: nothing happens to it any more.
+        self.whole = False
+        places = [Place(wing, root, path)] if whole and key % 4 == 0 else []
+        self.both(lambda store: store.forget([key], places, self.now))
+        self.both(lambda store: store.scrub())
+
+    @rule(wing=WINGS, root=ROOTS, path=PATHS, new=PATHS, room=ROOMS)
+    def rename(self, wing, root, path, new, room) -> None:
+        place = Place(wing, root, path)
+        self.both(lambda store: store.rename_source(place, new, room, self.now))
+        self.both(lambda store: store.source(place))
+
+    @rule(wing=WINGS, root=ROOTS, paths=st.lists(PATHS, max_size=2))
+    def retire(self, wing, root, paths) -> None:
+        places = [Place(wing, root, path) for path in paths]
+        self.both(lambda store: store.retire_sources(places, self.now))
+
+    @rule(wing=WINGS, root=ROOTS, path=PATHS)
+    def drop(self, wing, root, path) -> None:
+        self.both(lambda store: store.drop_sources([Place(wing, root, path)]))
+
+    @rule()
+    def begin_run(self) -> None:
+        if self.before is None:
+            self.before = self.both(lambda store: snapshot(store, *LOOKED_UP))
+            for store in self.stores:
+                store.begin_run("mine", None, {})
+
+    @rule(back=st.booleans())
+    def finish_run(self, back) -> None:
+        """End a run and, as often as not, undo it: all is what it was before."""
+        if self.before is None:
+            return
+        before, self.before = self.before, None
+        undone = []
+        for store in self.stores:
+            store.finish_run({"added": 1})
+            last = store.runs(1)
+            if back and last and last[0].id > self.last:
+                try:
+                    undone.append(store.undo_run(last[0].id, self.now))
+                except UsageError:
+                    undone.append(None)
+        self.last = max([self.last, *(run.id for store in self.stores for run in store.runs(1))])
+        if back and None not in undone:
+            assert self.both(lambda store: snapshot(store, *LOOKED_UP)) == before
+        else:
+            assert set(undone) <= {None}
+
     @rule()
     def rebuild_words(self) -> None:
         self.both(lambda store: store.rebuild_words())
 
     @rule()
     def open_again(self) -> None:
+        if self.before is not None:
+            return  # the run would be one of a process that is gone
         self.stores[0].close()
         self.stores[0] = SqliteStore(self.path, writable=True)
 
@@ -177,7 +266,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(at=st.integers(0, 30), wing=st.none() | WINGS, room=st.none() | ROOMS)
     def look_back(self, at, wing, room) -> None:
-        keys = range(1, self.stores[0].count_drawers() + 1)
+        keys = [entry.key for entry in self.stores[0].entries_since(0)]
         seen = self.both(lambda store: store.visible(keys, Scope(wing, room, as_of=at)))
         ever = self.both(lambda store: store.visible(keys, Scope(wing, room, history=True)))
         assert seen <= ever
