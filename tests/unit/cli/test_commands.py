@@ -26,7 +26,9 @@ from mempal.core.reports import (
     AuditRoot,
     Diagnosis,
     Finding,
+    HistoryReport,
     IndexStatus,
+    MineMode,
     MineOptions,
     ReindexReport,
     RoomList,
@@ -62,13 +64,46 @@ class TestMine:
 
     def test_every_option_reaches_the_palace(self, run: Run, palace: Any):
         run(
-            *("mine", "a", "b", "--wing", "w", "--room", "r", "--mode", "files"),
+            *("mine", "a", "b", "--wing", "w", "--room", "r", "--mode", "convos"),
             *("--ignore-file", "x", "--ignore-file", "y", "--no-gitignore", "--no-mempalignore"),
-            *("--limit-file-size", "2MB", "--dry-run"),
+            *("--limit-file-size", "2MB", "--dry-run", "--git-log", "--since", "v1"),
         )
         (paths, options, _), _ = palace.called("mine")
         assert paths == [Path("a"), Path("b")]
-        assert options == MineOptions("w", "r", ("x", "y"), False, False, 2 * 2**20, True)
+        assert options == MineOptions(
+            wing="w",
+            room="r",
+            mode=MineMode.CONVOS,
+            ignore_files=("x", "y"),
+            use_gitignore=False,
+            use_mempalignore=False,
+            limit_file_size=2 * 2**20,
+            dry_run=True,
+            git_log=True,
+            since="v1",
+        )
+
+    def test_since_is_about_commits(self, run: Run, palace: Any):
+        printed = run("mine", "--since", "v1")
+        assert printed.code == 2
+        assert "--git-log" in printed.err
+        assert not palace.calls
+
+    def test_what_a_history_came_to_is_told(self, run: Run, palace: Any, make: Any):
+        history = HistoryReport("/nowhere/shop", 12, 9, {"merge": 2, "bot": 1})
+        palace.answers["mine"] = make.make_mining(
+            history=(history,), wings=("till",), gone=2, run=7
+        )
+        printed = run("mine", "--git-log")
+        assert "history: 12 commits read, 9 stored; folded: bot 1, merge 2" in printed.out
+        assert "conversations also went to: till" in printed.out
+        assert "2 files are gone" in printed.err
+        assert "`mempal sync --wing shop`" in printed.err
+        document = run("mine", "--git-log", "--json").json
+        assert document["history"] == [
+            {"root": "/nowhere/shop", "read": 12, "stored": 9, "folded": {"merge": 2, "bot": 1}}
+        ]
+        assert (document["wings"], document["gone"], document["run"]) == (["till"], 2, 7)
 
     def test_undecodable_and_odd_names_reach_the_palace_as_they_are(self, run: Run, palace: Any):
         names = [os.fsdecode(b"caf\xe9"), "-dashdir", "we\nird", "my project [v2] (copy)"]
@@ -100,6 +135,10 @@ class TestMine:
             "redactions": {},
             "warnings": [],
             "mined_files": ["a.py", "b.py", "c.py"],
+            "gone": 0,
+            "wings": [],
+            "history": [],
+            "run": None,
             "seconds": 1.235,
         }
 
@@ -138,7 +177,7 @@ class TestSearch:
             *("drawer_id", "wing", "room", "source_file", "root", "path"),
             *("line_start", "line_end", "byte_start", "byte_end", "content"),
             *("score", "matched_by", "source_class", "commit", "blob", "verdict", "moved_to"),
-            *("added_at", "superseded_at"),
+            *("added_at", "superseded_at", "speaker", "said_at", "session"),
         )
     )
 
@@ -210,6 +249,9 @@ class TestSearch:
             "score": 0.8123,
             "matched_by": ["keyword", "vector"],
             "source_class": "file",
+            "speaker": None,
+            "said_at": None,
+            "session": None,
             "commit": "a" * 40,
             "blob": "b" * 40,
             "verdict": "same",

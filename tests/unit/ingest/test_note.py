@@ -21,7 +21,8 @@ def texts(store: MemoryStore) -> list[str]:
 
 @given(st.text(max_size=800).filter(str.strip))
 def test_a_text_of_up_to_800_characters_is_one_drawer(text):
-    source, chunks = prepare_note(text, "w", "r", "")
+    note = prepare_note(text, "w", "r", "")
+    source, chunks = note.source, note.chunks
     (chunk,) = chunks
     assert chunk.content == text
     assert chunk.span is None
@@ -30,14 +31,15 @@ def test_a_text_of_up_to_800_characters_is_one_drawer(text):
 
 @given(st.text(st.sampled_from("ab# \n\r\t`é決"), min_size=801, max_size=4000).filter(str.strip))
 def test_a_longer_text_is_cut_and_can_be_rebuilt(text):
-    _, chunks = prepare_note(text, "w", "r", "")
+    chunks = prepare_note(text, "w", "r", "").chunks
     assert len(chunks) > 1
     assert max(len(chunk.content) for chunk in chunks) <= 800
     assert "".join(chunk.content for chunk in chunks) == text
 
 
 def test_half_a_surrogate_pair_is_replaced_and_a_whole_one_kept():
-    (chunk,) = prepare_note("\U0001f680 whole, \ud83d\ude80 joined, \ud83d half", "w", "r", "")[1]
+    text = "\U0001f680 whole, \ud83d\ude80 joined, \ud83d half"
+    (chunk,) = prepare_note(text, "w", "r", "").chunks
     assert chunk.content == "\U0001f680 whole, \U0001f680 joined, \ufffd half"
 
 
@@ -100,9 +102,9 @@ def test_a_source_can_be_named_and_holds_several_texts():
     assert {drawer.source_file for drawer in drawers} == {"meeting 12"}
     assert {drawer.source_class for drawer in drawers} == {SourceClass.PERSON}
     assert [drawer.chunk_index for drawer in drawers] == [0, 1]
-    unnamed = prepare_note("third", "w", "r", "")[0].path
+    unnamed = prepare_note("third", "w", "r", "").source.path
     assert unnamed.startswith("mempal://add/")
-    assert unnamed != prepare_note("third", "w", "q", "")[0].path
+    assert unnamed != prepare_note("third", "w", "q", "").source.path
 
 
 def test_another_embedder_is_refused_before_anything_is_stored():
@@ -111,3 +113,14 @@ def test_another_embedder_is_refused_before_anything_is_stored():
     with pytest.raises(EmbedderMismatchError):
         add_note(store, HashEmbedder(8), prepare_note("second", "w", "r", ""), 0)
     assert texts(store) == ["first"]
+
+
+def test_secrets_are_taken_out_of_text_and_source_and_counted():
+    token = "gh" + "p_" + "k3Yw9QzT7bNc2Lr8VxJf5Hp1Ds6Gm4Uo0EaIq"[:36]
+    note = prepare_note(f"the token is {token}", "w", "r", f"https://me:{token}@example.invalid/")
+    assert note.chunks[0].content == "the token is [redacted:github-token]"
+    assert token not in note.source.path
+    assert note.redactions == {"github-token": 1}
+
+    addition = add_note(MemoryStore(), HashEmbedder(8), note, 0)
+    assert addition.redactions == {"github-token": 1}
