@@ -20,19 +20,19 @@ class ArchiveHeader:
 
     Attributes:
         schema: Version of the tables it was made from.
-        version: Version of mempal that wrote it.
         embedder: Identity of the embedder of its vectors; ``None`` when there are none.
         dimensions: Components of each vector; ``None`` when there are none.
         exported_at: Instant of the state that it holds.
         counts: Rows of each kind.
+        version: Version of mempal that wrote it.
     """
 
     schema: int
-    version: str
     embedder: str | None
     dimensions: int | None
     exported_at: int
     counts: Mapping[str, int] = field(default_factory=dict)
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import BinaryIO
 
+from mempal import __version__
 from mempal.core.archive import (
     Archive,
     BackupReport,
@@ -61,7 +62,8 @@ class Archives:
             fresh.open("wb") as file,
         ):
             progress.start("exporting", sum(header.counts.values()))
-            counts = write_archive(file, header, _count_rows(rows, progress))
+            signed = replace(header, version=__version__)
+            counts = write_archive(file, signed, _count_rows(rows, progress))
             file.flush()
             os.fsync(file.fileno())
             size = file.tell()

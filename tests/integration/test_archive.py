@@ -741,14 +741,15 @@ def test_a_backup_is_whole_while_another_process_writes(tmp_path, tree, here):
 
 
 def test_what_was_purged_is_not_in_a_backup(tmp_path, here):
-    put(here, source(), Chunk("zqpurged " * 50), Chunk("zqkept"))
+    put(here, source(), Chunk("zqpurged qqvanished " * 50), Chunk("zqkept"))
     with opened(here) as store:
         (key,) = [drawer.key for drawer in holders(here, "zqpurged")]
         store.delete_drawers([key], 1)
         store.purge([key])
     backup(here, tmp_path / "b.db")
     data = (tmp_path / "b.db").read_bytes()
-    assert b"zqpurged zqpurged" not in data
+    assert b"qqvanish" not in data
+    assert b"qqvanish" in here.access.outfit.database.read_bytes()
     assert b"zqkept" in data
 
 

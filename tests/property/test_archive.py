@@ -110,7 +110,7 @@ ROWS = st.one_of(
     st.builds(LinkRow, NAMES, NAMES, st.just("drawer_" + "0f" * 10), maybe(INSTANTS)),
 )
 HEADERS = st.builds(
-    ArchiveHeader, COUNTS, NAMES, maybe(NAMES), maybe(st.integers(1, 4096)), INSTANTS, st.just({})
+    ArchiveHeader, COUNTS, maybe(NAMES), maybe(st.integers(1, 4096)), INSTANTS, st.just({}), NAMES
 )
 SOURCE = Source("w", "/t", "a.md", room="r")
 VALID = [
@@ -137,7 +137,7 @@ def write(header: ArchiveHeader, rows: list[Any]) -> bytes:
     return file.getvalue()
 
 
-DATA = write(ArchiveHeader(2, "1", "hash:A:4:v1", 4, 5, {}), VALID)
+DATA = write(ArchiveHeader(2, "hash:A:4:v1", 4, 5, {}, "1"), VALID)
 
 
 def read_all(data: bytes) -> None:

@@ -10,7 +10,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from mempal import __version__
 from mempal.adapters.sqlite.base import guarded
 from mempal.adapters.sqlite.connection import translate_errors
 from mempal.adapters.sqlite.intake import Intake
@@ -79,7 +78,6 @@ class SqliteArchive(RunTables):
         }
         return ArchiveHeader(
             schema=int(self._connection.execute("PRAGMA user_version").fetchone()[0]),
-            version=__version__,
             embedder=self._meta("embedder"),
             dimensions=self._dimensions(),
             exported_at=now(),
@@ -119,8 +117,8 @@ class SqliteArchive(RunTables):
         """Write the whole store as of one moment to an empty file.
 
         ``VACUUM INTO`` reads in one transaction, so writers neither disturb it nor make it begin
-        again, as they do with page-wise copying; and it writes rows instead of pages, so nothing
-        that was deleted is in the copy.
+        again, as they do with page-wise copying; and it writes rows instead of pages, so no text
+        that was removed is in the copy.
         """
         connection = self._connection
         connection.set_progress_handler(on_step, _STEP)
@@ -139,7 +137,7 @@ class SqliteArchive(RunTables):
 
 
 def _complete_copy(path: Path) -> None:
-    """Give a copy a lineage of its own, check it and make it durable.
+    """Give a copy a lineage of its own, rid it of what was removed, check it, make it durable.
 
     Raises:
         DamagedError: It is not sound.
@@ -151,6 +149,10 @@ def _complete_copy(path: Path) -> None:
         connection.execute(
             "INSERT OR REPLACE INTO meta VALUES ('lineage', ?)", (secrets.token_hex(16),)
         )
+        if connection.execute("SELECT EXISTS (SELECT 1 FROM removals)").fetchone()[0]:
+            # The word index keeps words of drawers that are gone until its parts are merged.
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise DamagedError(
