@@ -101,6 +101,8 @@ class MemoryState:
         self._removed: dict[int, tuple[str, str, int]] = {}
         self._links: dict[int, set[tuple[str, str]]] = {}
         self._texts: set[bytes] = set()
+        # Whether anything was forgotten since the last run began.
+        self._final = False
         self._lines: dict[int, set[bytes]] = {}
 
     def link_card(self, card_id: str, key: int, role: str = "supports") -> None:

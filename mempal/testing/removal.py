@@ -75,6 +75,7 @@ class MemoryRemoval(MemoryState):
             lines = self._lines.setdefault(self._numbers[held.place], set())
             lines.update(hash_lines(held.drawer.content))
             self._links.pop(key, None)
+        self._final = self._final or bool(removable or barred)
         return Forgotten(self._remove(removable), len(barred))
 
     def scrub(self) -> None:

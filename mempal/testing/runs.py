@@ -51,7 +51,7 @@ class MemoryRuns(MemoryState):
         self._last_run += 1
         run = Run(self._last_run, verb, wing, os.getpid(), now(), detail=dict(detail))
         self._runs[run.id] = run
-        self._running = run.id, self._look()
+        self._running, self._final = (run.id, self._look()), False
         return run.id
 
     def _look(self) -> _Former:
@@ -94,6 +94,8 @@ class MemoryRuns(MemoryState):
                 changed.removed.add(key)
             elif image != present.drawers[key]:
                 changed.drawers[key] = image
+        if self._final:
+            changed.removed.add(0)
         changed.added = set(present.drawers) - set(former.drawers)
         return changed
 

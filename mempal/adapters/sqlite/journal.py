@@ -81,7 +81,8 @@ def start_journal(connection: sqlite3.Connection, run: int) -> None:
             f" FROM drawers AS d WHERE d.key = NEW.key AND d.run_id IS NOT {run}; END"
         ),
         (
-            f"AFTER DELETE ON drawers WHEN {unknown('removals', 'OLD.key')}"
+            f"AFTER DELETE ON drawers WHEN OLD.run_id IS NOT {run}"
+            f" AND {unknown('removals', 'OLD.key')}"
             f" BEGIN {keep('removals', 'OLD.key', 'NULL')} END"
         ),
         (
@@ -106,6 +107,11 @@ def stop_journal(connection: sqlite3.Connection) -> None:
     """Keep nothing any more."""
     for name in _TRIGGERS:
         connection.execute(f"DROP TRIGGER IF EXISTS temp.{name}")
+
+
+def mark_final(connection: sqlite3.Connection, run: int) -> None:
+    """Record that a run took something away for good, and so cannot be undone."""
+    connection.execute("INSERT OR IGNORE INTO journal VALUES (?, 'removals', 0, NULL)", (run,))
 
 
 def trim_journal(connection: sqlite3.Connection, run: int) -> None:

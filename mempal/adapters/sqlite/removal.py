@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from mempal.adapters.sqlite.base import Database, guarded, marks, split_keys
+from mempal.adapters.sqlite.journal import mark_final
 from mempal.adapters.sqlite.rows import decode_path, encode_name, select_drawers
 from mempal.adapters.sqlite.tombstones import bury, is_barred, withhold_chunks
 from mempal.adapters.sqlite.words import remove_words
@@ -154,6 +155,8 @@ class RemovalTables(Database):
                 )
                 connection.execute(f"DELETE FROM card_links WHERE key IN ({marks(batch)})", batch)
             count = self._remove(removable)
+            if self._run is not None and (count or barred):
+                mark_final(connection, self._run)
             connection.execute("INSERT OR IGNORE INTO meta VALUES ('unscrubbed', '1')")
         return Forgotten(count, len(barred))
 
