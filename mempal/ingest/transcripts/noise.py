@@ -66,7 +66,6 @@ _LINE = re.compile(
     r"|\[Request interrupted by user(?: for tool use)?\]"
     r"|# AGENTS\.md instructions(?: for .*)?"
 )
-_TOOL_IDS = re.compile(r'\[\s*\{.*"tool_use_id".*\]')
 
 
 def strip_noise(text: str) -> str:
@@ -164,7 +163,7 @@ def _is_noise(line: str) -> bool:
 
 def _is_tool_ids(line: str) -> bool:
     """Tell whether a line is nothing but a JSON list of references to tool calls."""
-    if not _TOOL_IDS.fullmatch(line):
+    if not (line.startswith("[") and line.endswith("]") and '"tool_use_id"' in line):
         return False
     try:
         items = json.loads(line)

@@ -17,8 +17,8 @@ _TELLING = (
     "file_path",
     "notebook_path",
     "absolute_path",
-    "path",
     "pattern",
+    "path",
     "query",
     "queries",
     "url",
@@ -35,7 +35,8 @@ _SHELL_FLAGS = 3
 _OWN_NAME = re.compile(r"(?:mcp__)?(?:plugin_)?mempal(?:\b|_)")
 # The command at the beginning of a line of shell or behind an operator or a starter, or its path.
 _OWN_COMMAND = re.compile(
-    r"(?:^|[;&|(`\n]|\b(?:run|exec|sudo|env|time|uvx|-m))\s*(?:\w+=\S{0,99}\s+){0,9}"
+    r"(?:^|[;&|(`\n]|\b(?:run|exec|sudo|env|time|uvx|python[\d.]{0,5} -m)\s)\s{0,9}"
+    r"(?:\w{1,99}=\S{0,99}\s{1,9}){0,9}"
     r"(?:[^\s;&|(`]{0,200}/)?mempal(?=[\s;&|)`]|$)"
 )
 _COMMAND_LOOK = 4_000
