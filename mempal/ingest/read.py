@@ -1,5 +1,6 @@
 """From the bytes of one file to the chunks that are stored of it."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from mempal.ingest.transcripts import markdown, plain
 from mempal.ingest.transcripts.plain import Turn
 
 # Version of the rules from bytes to chunks; files read under another one are read again.
-READER_VERSION = 2
+READER_VERSION = 3
 CHUNK_LIMIT = 800
 IDENTITY_NAME = "identity.txt"
 _LONGEST_IDENTITY = 8192
@@ -93,8 +94,9 @@ def read_chunks(path: str, data: bytes, *, chats: str = "") -> Reading:
     except UndecodableError as error:
         return Reading(skip=error.reason)
     redacted = redact(decoded.text)
-    # Cutting needs one mark for line ends; replacing it keeps every offset.
-    text = redacted.text.replace("\r", "\n") if decoded.classic else redacted.text
+    # A text is cut where it is cut with any other line ends.
+    old, new = ("\r", "\n") if decoded.classic else ("\r\n", "\n")
+    text = redacted.text.replace(old, new)
     turns = find_turns(path, text, chats)
     chunks = tuple(_cut(path, text, turns, decoded, redacted))
     if not chunks:
@@ -123,14 +125,28 @@ def _cut(
     speakers = _list_speakers(pieces, turns)
     offset, end = decoded.bom_bytes, 0
     numbers = line_numbers(text, pieces)
+    doubles = [] if decoded.classic else _find_doubles(redacted.text)
+    behind = 0
     for piece, (first, last), voice in zip(pieces, numbers, speakers, strict=True):
+        begin, behind = behind, piece.end + bisect_left(doubles, piece.end)
         span = Span(first, last)
         if decoded.exact:
-            start, end = end, redacted.original_offset(piece.end)
+            start, end = end, redacted.original_offset(behind)
             size = measure_bytes(decoded.text[start:end], decoded.encoding)
             span = Span(first, last, offset, offset + size)
             offset += size
-        yield Chunk(fold(text[piece.start : piece.end]), span, piece.symbols, voice)
+        content = fold(redacted.text[begin:behind], classic=decoded.classic)
+        yield Chunk(content, span, piece.symbols, voice)
+
+
+def _find_doubles(text: str) -> list[int]:
+    r"""Return where, once every ``\r\n`` is one character, those characters are."""
+    doubles: list[int] = []
+    at = text.find("\r\n")
+    while at >= 0:
+        doubles.append(at - len(doubles))
+        at = text.find("\r\n", at + 2)
+    return doubles
 
 
 def _cut_turns(text: str, turns: list[Turn]) -> Iterator[Piece]:
