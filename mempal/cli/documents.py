@@ -15,6 +15,7 @@ from mempal.core.model import (
     RoomCount,
     SearchResult,
     Skip,
+    SourceClass,
     Verdict,
 )
 from mempal.core.reports import (
@@ -178,9 +179,10 @@ def find_path(drawer: Drawer, citation: Citation) -> str | None:
     """Return where a drawer's text can be opened now, or its file when the text has changed.
 
     Relative to the current folder when it lies below it, else absolute; ``None`` when there is no
-    such file (text given by hand, or a file that is gone).
+    such file (text given by hand, a commit, or a file that is gone).
     """
-    if not drawer.root or citation.verdict is Verdict.GONE:
+    is_file = drawer.root and drawer.source_class is not SourceClass.COMMIT
+    if not is_file or citation.verdict is Verdict.GONE:
         return None
     path = os.path.normpath(Path(drawer.root) / citation.path)
     try:

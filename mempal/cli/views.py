@@ -119,9 +119,13 @@ def show_audit(report: AuditReport) -> Iterator[Block]:
         yield from _show_root(root)
     if not report.roots:
         return
-    yield Line(
-        "complete" if report.complete else "not complete: `mempal mine` brings it up to date"
-    )
+    if report.complete:
+        yield Line("complete")
+        return
+    commands = ["`mempal mine` brings it up to date"]
+    if any(root.gone for root in report.roots):
+        commands.append("`mempal sync` lets go of files that are gone")
+    yield Line(f"not complete: {', '.join(commands)}")
 
 
 def show_reindexing(report: ReindexReport) -> Iterator[Block]:

@@ -7,15 +7,17 @@ import hashlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mempal.core.errors import NotFoundError, SourceError
 from mempal.core.files import is_inside, read_regular
-from mempal.core.model import Source, SourceState
+from mempal.core.model import Chunk, Source, SourceState
 from mempal.core.ports import Progress, Repositories, Store
 from mempal.core.reports import AuditReport, AuditRoot
-from mempal.ingest.read import read_text
+from mempal.ingest.conversation import detect_format, read_talk
+from mempal.ingest.read import read_chunks, read_text
+from mempal.ingest.usage import Usage, recall_usage
 from mempal.ingest.walk import Tree, WalkRules, walk
 
 _SHOWN = 20
@@ -40,26 +42,22 @@ def audit(
         exclude: Folders that are never read: the palace itself.
         progress: Where to report how far the audit is.
     """
-    roots = store.roots(wing)
     progress.start("auditing", None)
-    return AuditReport(
-        tuple(
-            _audit_root(store, repositories, owner, Path(root), exclude, progress)
-            for owner, root in roots
-        )
-    )
+    usage: dict[str, dict[str, Usage]] = {}
+    audited = []
+    for owner, root in store.roots(wing):
+        if owner not in usage:
+            usage[owner] = recall_usage(store, owner)
+        rules = usage[owner].get(root, Usage()).rules
+        tree = _find_tree(Path(root), repositories, rules, exclude)
+        audited.append(_audit_root(store, owner, Path(root), tree, progress))
+    return AuditReport(tuple(audited))
 
 
 def _audit_root(
-    store: Store,
-    repositories: Repositories,
-    wing: str,
-    root: Path,
-    exclude: tuple[Path, ...],
-    progress: Progress,
+    store: Store, wing: str, root: Path, tree: Tree | None, progress: Progress
 ) -> AuditRoot:
     known = dict(store.sources(wing, str(root)))
-    tree = _find_tree(root, repositories, exclude)
     if tree is None:
         gone = len(list(_stored_paths(known)))
         problem = f"{root} is not there any more; {gone} sources are stored"
@@ -86,9 +84,11 @@ def _audit_root(
     )
 
 
-def _find_tree(root: Path, repositories: Repositories, exclude: tuple[Path, ...]) -> Tree | None:
+def _find_tree(
+    root: Path, repositories: Repositories, rules: WalkRules, exclude: tuple[Path, ...]
+) -> Tree | None:
     try:
-        found = walk(root, repositories, WalkRules(), exclude)
+        found = walk(root, repositories, rules, exclude)
     except (NotFoundError, SourceError):
         return None
     return next((tree for tree in found.trees if tree.root == root), None)
@@ -119,16 +119,56 @@ def _compare(store: Store, source: Source | None, path: Path, size: int) -> tupl
     """Return what became of one file, and what is wrong with it."""
     if source is None:
         return "new", "not mined yet"
-    if source.size != size:
+    is_forgotten = source.state is SourceState.FORGOTTEN
+    if source.size != size and not is_forgotten:
         return "changed", _CHANGED
-    if source.state is SourceState.SKIPPED:
+    if is_forgotten or source.state is SourceState.SKIPPED:
         return "skipped", None
+    held = store.held_in(source.place)
     try:
-        data = read_regular(path, size)
-    except OSError as error:
-        return "changed", f"cannot be read ({error.strerror or error})"
+        if held or source.tail is not None:
+            return _compare_talk(store, source, path, {one.session or "": one for one in held})
+        return _compare_text(store, source, path, size)
+    except (OSError, ValueError) as error:
+        return "changed", f"cannot be read ({getattr(error, 'strerror', None) or error})"
+
+
+def _compare_text(store: Store, source: Source, path: Path, size: int) -> tuple[str, str | None]:
+    data = read_regular(path, size)
     if hashlib.sha256(data).hexdigest() != source.content_sha256:
         return "changed", _CHANGED
     drawers = store.drawers_of(source.wing, source.root, source.path)
-    is_whole = "".join(drawer.content for drawer in drawers) == read_text(data)
-    return "stored", None if is_whole else "the stored text differs from the file"
+    if "".join(drawer.content for drawer in drawers) == read_text(data):
+        return "stored", None
+    # What was deleted or forgotten by a person is not missing.
+    chunks = store.withhold(source, read_chunks(source.path, data).chunks)
+    return "stored", _find_difference(store, source, chunks)
+
+
+def _compare_talk(
+    store: Store, source: Source, path: Path, held: dict[str, Source]
+) -> tuple[str, str | None]:
+    """Compare a transcript with the conversations that are cited in it; others are elsewhere."""
+    form = detect_format(path, source.path)
+    if form is None:
+        return "changed", _CHANGED
+    for conversation in read_talk(path, source.path, form, None).conversations:
+        stored = held.get(conversation.key.partition(":")[2])
+        if stored is None:
+            continue
+        chunks = store.withhold(stored, conversation.chunks)
+        difference = _find_difference(store, stored, chunks)
+        if difference is not None:
+            return "stored", difference
+    return "stored", None
+
+
+def _find_difference(store: Store, source: Source, chunks: Sequence[Chunk]) -> str | None:
+    """Say how the drawers of a source differ from its text."""
+    drawers = store.get(store.keys_of([source.place]))
+    current = Counter(d.content for d in drawers if d.superseded_at is d.deleted_at is None)
+    deleted = Counter(d.content for d in drawers if d.deleted_at is not None)
+    wanted = Counter(chunk.content for chunk in chunks)
+    if current - wanted or wanted - current - deleted:
+        return "the stored text differs from the file"
+    return None

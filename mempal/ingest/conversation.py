@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mempal.core.files import open_regular
-from mempal.core.model import Chunk
+from mempal.core.model import Chunk, Span
 from mempal.core.secrets import redact
 from mempal.ingest.cut import cut_text
 from mempal.ingest.read import CHUNK_LIMIT
@@ -141,7 +141,7 @@ def _compose(file: BinaryIO, path: str, transcript: Transcript, tail: Tail | Non
     checkpoint = transcript.checkpoint
     for message in transcript.messages:
         session = message.session
-        chunks[session].extend(_cut(message, redactions))
+        chunks[session].extend(_cut(message, redactions, located=not is_compressed(path)))
         told[session] += 1
         if checkpoint and told[session] == checkpoint.settled.get(session):
             settled[session] = len(chunks[session])
@@ -167,16 +167,24 @@ def _compose(file: BinaryIO, path: str, transcript: Transcript, tail: Tail | Non
     )
 
 
-def _cut(message: Message, redactions: Counter[str]) -> Iterator[Chunk]:
-    """Cut what was said, without its secrets, into pieces that joined are all of it."""
+def _cut(message: Message, redactions: Counter[str], *, located: bool) -> Iterator[Chunk]:
+    """Cut what was said, without its secrets, into pieces that joined are all of it.
+
+    Args:
+        message: What was said.
+        redactions: Where secrets that are taken out are counted.
+        located: Whether the bytes that a message lies in are those of the file.
+    """
     redacted = redact(message.text)
     redactions.update(redacted.counts())
-    text = redacted.text
+    text, span = redacted.text, message.span
+    if span is not None and not located:
+        span = Span(span.line_start, span.line_end)
     if len(text) <= CHUNK_LIMIT:
-        yield Chunk(text, message.span, "", message.voice)
+        yield Chunk(text, span, "", message.voice)
         return
     for piece in cut_text(text, "message.md", CHUNK_LIMIT):
-        yield Chunk(text[piece.start : piece.end], message.span, piece.symbols, message.voice)
+        yield Chunk(text[piece.start : piece.end], span, piece.symbols, message.voice)
 
 
 @contextmanager

@@ -5,13 +5,14 @@ said in it stays.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from mempal.core.errors import NotFoundError, SourceError, UsageError
 from mempal.core.model import Place, Source, SourceState
 from mempal.core.ports import Repositories, Store
 from mempal.ingest.conversation import exists
+from mempal.ingest.usage import Usage
 from mempal.ingest.walk import Tree, WalkRules, walk
 
 _HINT = "mount its disk or move it back; --skip-missing leaves such trees alone"
@@ -33,19 +34,11 @@ class Stale:
     moved_to: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MinedWith:
-    """How a tree was mined: the rules, and the files that were named one by one."""
-
-    rules: WalkRules = field(default_factory=WalkRules)
-    named: frozenset[str] = frozenset()
-
-
 def find_stale(
     store: Store,
     repositories: Repositories,
     wing: str,
-    mined_with: Mapping[str, MinedWith],
+    usage: Mapping[str, Usage],
     exclude: tuple[Path, ...],
     *,
     skip_missing: bool,
@@ -56,7 +49,7 @@ def find_stale(
         store: Record of truth.
         repositories: What git knows.
         wing: The one wing to look at.
-        mined_with: How each tree was mined last, by root.
+        usage: How each tree was mined last, by root.
         exclude: Folders that are never read: the palace itself.
         skip_missing: Whether trees that are not there are left alone rather than refused.
 
@@ -70,7 +63,7 @@ def find_stale(
         )
     stale: list[Stale] = []
     for root in roots:
-        how = mined_with.get(root, MinedWith())
+        how = usage.get(root, Usage())
         tree = _find_tree(Path(root), repositories, how.rules, exclude)
         known = store.sources(wing, root)
         if tree is None or _is_suspicious(tree, known):

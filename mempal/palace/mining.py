@@ -1,8 +1,7 @@
 """Verbs that bring what is stored in line with what is on disk."""
 
-import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -13,16 +12,13 @@ from mempal.core.model import Changes, Repository
 from mempal.core.names import check_name, normalize_name
 from mempal.core.ports import Embedder, Progress, Store
 from mempal.core.reports import GoneFile, HistoryReport, MineOptions, MineReport, SyncReport
-from mempal.core.runs import RunState
 from mempal.ingest.chronicle import Chronicler, find_repository
 from mempal.ingest.filing import Filer
 from mempal.ingest.mine import Miner, list_trees
-from mempal.ingest.sync import MinedWith, Stale, find_stale
-from mempal.ingest.walk import Tree, WalkRules
+from mempal.ingest.sync import Stale, find_stale
+from mempal.ingest.usage import describe_usage, recall_usage
+from mempal.ingest.walk import Tree
 from mempal.palace.access import Access
-
-# Runs that are looked through for how a tree was mined last.
-_RUNS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,7 @@ class Mining:
             with access.open(writable=False) as store:
                 report = self._mine(store, trees, repositories, wing, options, progress)
         else:
-            detail = _describe_mining(paths, trees, options)
+            detail = describe_usage(paths, trees, options)
             with access.run("mine", wing, **detail) as running:
                 report = self._mine(running.store, trees, repositories, wing, options, progress)
                 late = access.refresh(running.store)
@@ -116,7 +112,7 @@ class Mining:
                 store,
                 access.outfit.repositories,
                 wing,
-                _recall_mining(store, wing),
+                recall_usage(store, wing),
                 (access.home,),
                 skip_missing=skip_missing,
             )
@@ -149,60 +145,6 @@ def _join(report: MineReport, histories: tuple[HistoryReport, ...], changes: Cha
         warnings=(*report.warnings, *warnings),
         history=histories,
     )
-
-
-def _describe_mining(
-    paths: Sequence[Path], trees: Sequence[Tree], options: MineOptions
-) -> dict[str, object]:
-    """Return what a later ``sync`` or ``audit`` needs to look at the trees in the same way."""
-    return {
-        "roots": [_show(tree.root) for tree in trees],
-        "named": [_show(Path(os.path.realpath(path))) for path in paths if path.is_file()],
-        "use_gitignore": options.use_gitignore,
-        "use_mempalignore": options.use_mempalignore,
-        "ignore_files": [_show(Path(os.path.realpath(name))) for name in options.ignore_files],
-        "git_log": options.git_log,
-    }
-
-
-def _show(path: Path) -> str:
-    # A name that is not valid Unicode has no place in a JSON text; it is then not recalled.
-    return str(path).encode("utf-8", "replace").decode()
-
-
-def _recall_mining(store: Store, wing: str) -> dict[str, MinedWith]:
-    """Return how each tree of a wing was mined the last time that changed something."""
-    recalled: dict[str, MinedWith] = {}
-    named: dict[str, set[str]] = {}
-    for run in store.runs(_RUNS):
-        if run.verb != "mine" or run.wing != wing or run.state is RunState.UNDONE:
-            continue
-        for root in _list_texts(run.detail, "roots"):
-            below = (Path(name) for name in _list_texts(run.detail, "named"))
-            named.setdefault(root, set()).update(
-                path.relative_to(root).as_posix() for path in below if path.is_relative_to(root)
-            )
-            if root not in recalled and not _list_texts(run.detail, "named"):
-                recalled[root] = MinedWith(_read_rules(run.detail))
-    return {
-        root: replace(recalled.get(root, MinedWith()), named=frozenset(paths))
-        for root, paths in named.items()
-    }
-
-
-def _read_rules(detail: Mapping[str, object]) -> WalkRules:
-    return WalkRules(
-        use_gitignore=detail.get("use_gitignore") is not False,
-        use_mempalignore=detail.get("use_mempalignore") is not False,
-        ignore_files=tuple(
-            path for name in _list_texts(detail, "ignore_files") if (path := Path(name)).is_file()
-        ),
-    )
-
-
-def _list_texts(detail: Mapping[str, object], name: str) -> list[str]:
-    values = detail.get(name)
-    return [str(value) for value in values] if isinstance(values, list) else []
 
 
 def _describe_stale(wing: str, stale: Sequence[Stale], *, dry_run: bool) -> SyncReport:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
-from mempal.core.files import is_inside, read_regular
-from mempal.core.model import Citation, Drawer, Verdict
+from mempal.core.files import is_inside, open_regular, read_regular
+from mempal.core.model import Citation, Drawer, Span, Verdict
 from mempal.core.ports import Repositories, Store
 
 _LARGEST_FILE = 16 * 1024 * 1024
@@ -43,6 +43,8 @@ class Citer:
 
     def cite(self, drawer: Drawer) -> Citation:
         """Say where a drawer's text is now."""
+        if drawer.session is not None and drawer.root:
+            return self._cite_message(drawer)
         if not drawer.root or drawer.span is None:
             return Citation(Verdict.UNKNOWN, drawer.source_file)
         root = Path(drawer.root)
@@ -54,6 +56,36 @@ class Citer:
         if sha256(data).hexdigest() == drawer.source_sha256:
             return _as_stored(drawer, Verdict.SAME)
         return self._cite_changed(drawer, root / drawer.source_file, data)
+
+    def _cite_message(self, drawer: Drawer) -> Citation:
+        """Say whether the record that a message was read from is where it was.
+
+        Only its own bytes are read: a session grows while it is cited.
+        """
+        root, span = Path(drawer.root), drawer.span
+        if span is not None and span.digest is not None:
+            found = self._read_part(root, drawer.source_file, span)
+            if found is None:
+                return _as_stored(drawer, Verdict.GONE)
+            same = sha256(found).hexdigest() == span.digest
+            return _as_stored(drawer, Verdict.SAME if same else Verdict.CHANGED)
+        data = self._read(root, drawer.source_file)
+        if data is None and root / drawer.source_file not in self._unread:
+            return _as_stored(drawer, Verdict.GONE)
+        same = data is not None and sha256(data).hexdigest() == drawer.source_sha256
+        return _as_stored(drawer, Verdict.SAME if same else Verdict.UNKNOWN)
+
+    def _read_part(self, root: Path, relative: str, span: Span) -> bytes | None:
+        start, end = span.byte_start or 0, span.byte_end or 0
+        path = root / relative
+        try:
+            if not is_inside(root, path):
+                return None
+            with open_regular(path) as file:
+                file.seek(start)
+                return file.read(min(end - start, _LARGEST_FILE))
+        except (OSError, ValueError):
+            return None
 
     def _cite_changed(self, drawer: Drawer, path: Path, data: bytes) -> Citation:
         if path not in self._texts:

@@ -95,7 +95,7 @@ class TestMine:
             history=(history,), wings=("till",), gone=2, run=7
         )
         printed = run("mine", "--git-log")
-        assert "history: 12 commits read, 9 stored; folded: bot 1, merge 2" in printed.out
+        assert "history: 12 commits read, 9 stored; folded: 1 bot, 2 merge" in printed.out
         assert "conversations also went to: till" in printed.out
         assert "2 files are gone" in printed.err
         assert "`mempal sync --wing shop`" in printed.err
