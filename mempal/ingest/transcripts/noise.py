@@ -60,6 +60,7 @@ _MARK = re.compile(
     re.MULTILINE,
 )
 _PRIVATE = re.compile(r"<(?P<end>/?)private\s*>", re.IGNORECASE)
+_LINE_MARKS = ("[", "===", "# AGENTS.md")
 _SECTIONS = ("=== DORA SKILLS LOADED ===", "=== RUST SKILLS Loaded ===")
 _LINE = re.compile(
     r"\[session .* (?:started|ended)\]"
@@ -78,7 +79,9 @@ def strip_noise(text: str) -> str:
         The rest, not trimmed; blank when all was noise. An opening tag that is never closed takes
         everything behind it along.
     """
-    return "".join(_keep_lines(_strip_tags(strip_unwanted(text))))
+    if "<" in text:  # most texts have nothing of either kind
+        text = _strip_tags(strip_unwanted(text))
+    return "".join(_keep_lines(text)) if any(mark in text for mark in _LINE_MARKS) else text
 
 
 def strip_unwanted(text: str) -> str:

@@ -89,7 +89,7 @@ def is_own(name: str, arguments: object = None) -> bool:
     if _OWN_NAME.match(name.lower()):
         return True
     command = _find_command(read_object(read_arguments(arguments)))
-    return _OWN_COMMAND.search(command[:_COMMAND_LOOK]) is not None
+    return "mempal" in command and _OWN_COMMAND.search(command[:_COMMAND_LOOK]) is not None
 
 
 def read_arguments(arguments: object) -> object:
@@ -163,5 +163,6 @@ def _tell(value: object) -> str:
 
 def _shorten(text: str) -> str:
     """Fold a text into one line of limited length."""
-    line = " ".join(_DATA.sub("[data]", clean_text(text[:_LOOK])).split())
+    text = clean_text(text[:_LOOK])
+    line = " ".join((_DATA.sub("[data]", text) if ";base64," in text else text).split())
     return line if len(line) <= _LENGTH else f"{line[: _LENGTH - 1].rstrip()}\u2026"
