@@ -46,7 +46,9 @@ class Household:
         store = self.filer.store
         held = {} if store is None else self._list_held(store)
         if self.known is None:
-            self.filer.add(Part(replace(self.file, mtime_ns=-1, tail=None), ()))
+            # Neither its time nor what it holds may be taken for what is stored of it.
+            unread = replace(self.file, mtime_ns=-1, content_sha256="", tail=None)
+            self.filer.add(Part(unread, ()))
         wings = set()
         for conversation in talk.conversations:
             source = self._make_source(conversation)
