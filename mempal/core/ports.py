@@ -327,8 +327,12 @@ class Store(RunLog, Removal, Relocation, Protocol):
         """Return how many entries ``entries_since`` would yield."""
         ...
 
-    def contents(self, batch: int) -> Iterator[list[tuple[int, str]]]:
-        """Yield (key, content) of every drawer that is not deleted, in batches, by key."""
+    def contents(self, batch: int, *, deleted: bool = False) -> Iterator[list[tuple[int, str]]]:
+        """Yield (key, content) of every drawer in batches, by key.
+
+        Deleted ones are among them only when ``deleted``; whoever embeds anew needs them, as they
+        may be restored.
+        """
         ...
 
     def replace_vectors(self, identity: str, vectors: Iterable[tuple[int, bytes]]) -> None:

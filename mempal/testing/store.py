@@ -280,9 +280,10 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
         """Return how many entries ``entries_since`` would yield."""
         return sum(1 for _ in self.entries_since(revision))
 
-    def contents(self, batch: int) -> Iterator[list[tuple[int, str]]]:
-        """Yield (key, content) of every drawer that is not deleted, in batches, by key."""
-        drawers = [held.drawer for held in self._held.values() if held.drawer.deleted_at is None]
+    def contents(self, batch: int, *, deleted: bool = False) -> Iterator[list[tuple[int, str]]]:
+        """Yield (key, content) of every drawer in batches, by key."""
+        every = (held.drawer for held in self._held.values())
+        drawers = [drawer for drawer in every if deleted or drawer.deleted_at is None]
         for start in range(0, len(drawers), batch):
             yield [(drawer.key, drawer.content) for drawer in drawers[start : start + batch]]
 
@@ -342,9 +343,8 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
 
     def problems(self) -> list[str]:
         """Return what is wrong, in words."""
-        bare = sum(
-            held.vector is None for held in self._held.values() if not held.drawer.deleted_at
-        )
+        kept = (held for held in self._held.values() if held.drawer.deleted_at is None)
+        bare = sum(held.vector is None for held in kept)
         return [f"{bare} drawers have no vector"] if bare else []
 
     def lose_vectors(self, *keys: int) -> None:

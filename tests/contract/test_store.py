@@ -878,3 +878,16 @@ def test_texts_are_handed_out_in_batches_by_key(store):
     assert [pair for batch in batches for pair in batch] == [
         (key, str(key - 1)) for key in range(1, 8)
     ]
+def test_a_drawer_that_was_deleted_is_embedded_anew_and_can_come_back(store):
+    put(store, source(), "one", "two")
+    store.delete_drawers([1], 0)
+    assert list(store.contents(5)) == [[(2, "two")]]
+    assert list(store.contents(5, deleted=True)) == [[(1, "one"), (2, "two")]]
+
+    texts = (pair for batch in store.contents(1, deleted=True) for pair in batch)
+    store.replace_vectors("other", [(key, EMBEDDER.embed_query(text)) for key, text in texts])
+    store.restore_drawers([1])
+    assert store.problems() == []
+    assert [entry.vector is not None for entry in store.entries_since(0)] == [True, True]
+
+

@@ -175,7 +175,7 @@ class Histories(RuleBasedStateMachine):
                 name,
                 [
                     (key, embed([Chunk(name + text)])[name + text])
-                    for batch in store.contents(2)
+                    for batch in store.contents(2, deleted=True)
                     for key, text in batch
                 ],
             )

@@ -136,13 +136,14 @@ class DerivedTables(Database):
         ).fetchone()
         return int(row[0])
 
-    def contents(self, batch: int) -> Iterator[list[tuple[int, str]]]:
-        """Yield (key, content) of every drawer that is not deleted, in batches, by key."""
+    def contents(self, batch: int, *, deleted: bool = False) -> Iterator[list[tuple[int, str]]]:
+        """Yield (key, content) of every drawer in batches, by key."""
+        condition = "" if deleted else " AND deleted_at IS NULL"
         last = 0
         while True:
             with self._errors():
                 rows = self._connection.execute(
-                    "SELECT key, content FROM drawers WHERE key > ? AND deleted_at IS NULL"
+                    f"SELECT key, content FROM drawers WHERE key > ?{condition}"
                     " ORDER BY key LIMIT ?",
                     (last, batch),
                 ).fetchall()
