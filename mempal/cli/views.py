@@ -219,6 +219,9 @@ def _state_facts(drawer: Drawer, citation: Citation) -> Iterator[str]:
         yield f"moved from {former}"
     else:
         yield str(citation.verdict)
+    if drawer.speaker is not None:
+        day = "" if drawer.said_at is None else f" {_format_day(format_instant(drawer.said_at))}"
+        yield f"{drawer.speaker}{day}"
     if drawer.superseded_at is not None:
         yield f"superseded {_format_day(format_instant(drawer.superseded_at))}"
 

@@ -4,7 +4,7 @@ The contract suites under ``tests/contract`` hold the invariants that the docstr
 on every implementation, the in-memory doubles of :mod:`mempal.testing` included.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -288,8 +288,13 @@ class Store(RunLog, Removal, Relocation, Protocol):
         """Return those of ``keys`` that ``scope`` admits; deleted drawers are never visible."""
         ...
 
-    def recent(self, wing: str | None, limit: int) -> list[Drawer]:
-        """Return current drawers, the most important and then the newest first, one per source."""
+    def recent(
+        self, wing: str | None, limit: int, classes: Collection[SourceClass] | None = None
+    ) -> list[Drawer]:
+        """Return current drawers, the most important and then the newest first, one per source.
+
+        With ``classes`` only those of such speakers.
+        """
         ...
 
     def match_words(self, terms: Sequence[Term], scope: Scope, limit: int) -> list[WordMatch]:

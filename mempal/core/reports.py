@@ -29,6 +29,7 @@ class MineOptions:
         use_mempalignore: Whether ``.mempalignore`` counts.
         limit_file_size: Largest file that is read, in bytes.
         dry_run: Whether to report without writing anything.
+        own_wings: Whether a conversation is filed under the project it was held in.
         git_log: Whether the commits of the repository are stored, too.
         since: Only commits since this revision or date.
     """
@@ -41,6 +42,7 @@ class MineOptions:
     use_mempalignore: bool = True
     limit_file_size: int = 2_097_152
     dry_run: bool = False
+    own_wings: bool = False
     git_log: bool = False
     since: str | None = None
 

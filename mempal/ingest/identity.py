@@ -6,11 +6,13 @@ in. What a file holds beyond that of an earlier file, without holding its beginn
 beside it, so that every drawer is cited where it stands.
 """
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mempal.core.ids import hash_parts
 from mempal.core.model import Changes, Place, Source, SourceClass, SourceKind
+from mempal.core.names import clean_name
 from mempal.core.ports import Store
 from mempal.core.project import default_wing
 from mempal.ingest.conversation import Conversation, Talk, exists
@@ -78,7 +80,7 @@ class Household:
         key = conversation.key
         wing = self.wing
         if self.own_wings and conversation.folder:
-            wing = default_wing(Path(conversation.folder))
+            wing = _name_project(conversation.folder)
         path = key + self._name_file() if key.endswith(":") else key
         return replace(
             self.file,
@@ -117,6 +119,15 @@ class Household:
     def _as(self, part: Part, place: Place) -> Part:
         wing, root, path = place.wing, place.root, place.path
         return replace(part, source=replace(part.source, wing=wing, root=root, path=path))
+
+
+def _name_project(folder: str) -> str:
+    """Return the wing of the project that was worked on in a folder, which may be gone by now."""
+    path = Path(folder)
+    if path.is_absolute() and path.is_dir():
+        return clean_name(default_wing(path))
+    # The folder of another machine, where only its own name can be told.
+    return clean_name(re.split(r"[/\\]", folder.rstrip("/\\"))[-1])
 
 
 def _begins_alike(store: Store, part: Part) -> bool:

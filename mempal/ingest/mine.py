@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mempal.core.model import Changes, Skip, Source, SourceState
 from mempal.core.ports import Embedder, Progress, Repositories, Store
-from mempal.core.reports import FileCounts, MineMode, MineOptions, MineReport
+from mempal.core.reports import FileCounts, MineOptions, MineReport
 from mempal.ingest.filing import Filer, Part
 from mempal.ingest.identity import Household
 from mempal.ingest.moves import Moves, find_former_root
@@ -233,8 +233,8 @@ class Miner:
         if found.talk is None:
             self._filer.add(Part(found.source, found.chunks))
             return
-        own_wings = reader.options.mode is MineMode.CONVOS and reader.options.wing is None
-        household = Household(self._filer, found.source, known, reader.wing, own_wings)
+        options = reader.options
+        household = Household(self._filer, found.source, known, reader.wing, options.own_wings)
         tally.wings.update(household.add(found.talk))
 
     def _keep(self, path: str, tally: _Tally) -> None:

@@ -1,4 +1,4 @@
-"""How trees were mined, as runs wrote it down, so that a tree is looked at again in the same way."""
+"""How trees were mined, as runs wrote it down; a tree is looked at again in the same way."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,14 @@ from mempal.core.errors import UsageError
 from mempal.core.model import Changes, Repository
 from mempal.core.names import check_name, normalize_name
 from mempal.core.ports import Embedder, Progress, Store
-from mempal.core.reports import GoneFile, HistoryReport, MineOptions, MineReport, SyncReport
+from mempal.core.reports import (
+    GoneFile,
+    HistoryReport,
+    MineMode,
+    MineOptions,
+    MineReport,
+    SyncReport,
+)
 from mempal.ingest.chronicle import Chronicler, find_repository
 from mempal.ingest.filing import Filer
 from mempal.ingest.mine import Miner, list_trees
@@ -40,6 +47,8 @@ class Mining:
         access = self.access
         trees = list_trees(paths, access.outfit.repositories, options, exclude=(access.home,))
         wing = check_name("wing", options.wing or self._common_wing(paths))
+        if options.mode is MineMode.CONVOS and not (options.wing or access.config.text("wing")):
+            options = replace(options, own_wings=True)
         if options.room is not None:
             options = replace(options, room=check_name("room", options.room))
         repositories = self._find_repositories(paths, options)

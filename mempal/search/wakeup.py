@@ -15,6 +15,8 @@ _CONSIDERED = 200
 # Where a tree says what it is; the first drawer of the first that is there speaks for it.
 _OVERVIEWS = ("README.md", "README.rst", "README.txt", "README", "AGENTS.md", "CLAUDE.md")
 _MOST_OVERVIEWS = 3
+# Whose words an agent may be told without asking.
+_TRUSTED = frozenset({SourceClass.PERSON, SourceClass.FILE})
 # A drawer whose text would leave less than this of the budget to others is cut at a line end.
 _LONGEST_SHARE = 0.4
 # The owner's own words leave at least this much of the budget to what is remembered.
@@ -61,12 +63,20 @@ def _explain(ranked: list[Drawer], items: tuple[WakeUpItem, ...]) -> str:
 
 
 def _rank(store: Store, wing: str | None) -> list[Drawer]:
-    """Return what is worth telling: important things, notes, what each tree is, what is new."""
-    recent = store.recent(wing, _CONSIDERED)
-    told = [d for d in recent if d.importance or d.source_class is not SourceClass.FILE]
+    """Return what is worth telling: important things, notes, what each tree is, what is new.
+
+    Nobody asked for it, so only what a person said or a file holds is told: an agent's own words
+    would otherwise come back to it as facts.
+    """
+    recent = store.recent(wing, _CONSIDERED, _TRUSTED)
+    told = [d for d in recent if d.importance or _is_note(d)]
     overviews = list(_find_overviews(store, wing))
     ranked = {drawer.key: drawer for drawer in (*told, *overviews, *recent)}
     return list(ranked.values())
+
+
+def _is_note(drawer: Drawer) -> bool:
+    return drawer.source_class is SourceClass.PERSON and drawer.session is None
 
 
 def _find_overviews(store: Store, wing: str | None) -> Iterator[Drawer]:
@@ -80,7 +90,8 @@ def _find_overviews(store: Store, wing: str | None) -> Iterator[Drawer]:
 
 def _label(drawer: Drawer) -> str:
     lines = f":{drawer.span.line_start}-{drawer.span.line_end}" if drawer.span else ""
-    day = (format_instant(drawer.added_at) or "")[:10]
+    instant = drawer.added_at if drawer.said_at is None else drawer.said_at
+    day = (format_instant(instant) or "")[:10]
     place = f"{drawer.wing}/{drawer.room} {drawer.source_file}{lines}".replace("\n", " ")
     return f"{place} | {drawer.source_class} | {day} | {drawer.id}"
 

@@ -1,7 +1,7 @@
 """A store without a database."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import log1p
 from operator import attrgetter
@@ -218,11 +218,14 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
         """Return those of ``keys`` that ``scope`` admits."""
         return {key for key in keys if key in self._held and self._held[key].is_admitted(scope)}
 
-    def recent(self, wing: str | None, limit: int) -> list[Drawer]:
+    def recent(
+        self, wing: str | None, limit: int, classes: Collection[SourceClass] | None = None
+    ) -> list[Drawer]:
         """Return current drawers, the most important and then the newest first, one per source."""
         first: dict[Place, Drawer] = {}
+        wanted = SourceClass if classes is None else classes
         for held in self._held.values():
-            if held.is_admitted(Scope(wing)):
+            if held.is_admitted(Scope(wing)) and held.drawer.source_class in wanted:
                 drawer = held.drawer
                 best = first.setdefault(held.place, drawer)
                 first[held.place] = min(best, drawer, key=lambda d: (-d.importance, d.chunk_index))

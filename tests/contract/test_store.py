@@ -833,6 +833,19 @@ def test_recent_is_one_drawer_a_source_by_weight_then_age(store):
     assert recent(None, 0) == recent("unknown", 10) == []
 
 
+def test_the_newest_of_some_speakers_is_the_first_thing_that_they_said(store):
+    asked = Chunk("asked", None, "", Voice("ana", SourceClass.PERSON))
+    put(store, source(), Chunk("answered", None, "", Voice("bot", SourceClass.ASSISTANT)), asked)
+    put(store, source("code.py"), "written")
+
+    def recent(*classes):
+        return [drawer.content for drawer in store.recent("w", 10, classes)]
+
+    assert recent(SourceClass.PERSON) == ["asked"]
+    assert recent(SourceClass.PERSON, SourceClass.FILE) == ["written", "asked"]
+    assert recent(SourceClass.TOOL) == recent() == []
+
+
 def test_rooms_count_current_drawers_and_their_sources(store):
     assert store.rooms() == ()
     put(store, source("a", wing="v", room="y", mined_at=100), "one", "two")
@@ -869,15 +882,6 @@ def test_the_status_adds_up(store):
     assert store.count_drawers() == 2
 
 
-def test_texts_are_handed_out_in_batches_by_key(store):
-    put(store, source(), *map(str, range(7)))
-    put(store, source(mined_at=200), "3")
-
-    batches = list(store.contents(3))
-    assert [len(batch) for batch in batches] == [3, 3, 1]
-    assert [pair for batch in batches for pair in batch] == [
-        (key, str(key - 1)) for key in range(1, 8)
-    ]
 def test_a_drawer_that_was_deleted_is_embedded_anew_and_can_come_back(store):
     put(store, source(), "one", "two")
     store.delete_drawers([1], 0)
@@ -891,3 +895,12 @@ def test_a_drawer_that_was_deleted_is_embedded_anew_and_can_come_back(store):
     assert [entry.vector is not None for entry in store.entries_since(0)] == [True, True]
 
 
+def test_texts_are_handed_out_in_batches_by_key(store):
+    put(store, source(), *map(str, range(7)))
+    put(store, source(mined_at=200), "3")
+
+    batches = list(store.contents(3))
+    assert [len(batch) for batch in batches] == [3, 3, 1]
+    assert [pair for batch in batches for pair in batch] == [
+        (key, str(key - 1)) for key in range(1, 8)
+    ]

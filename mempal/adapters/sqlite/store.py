@@ -1,6 +1,6 @@
 """The store: every question and every change the features may ask of the palace database."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mempal.adapters.sqlite.base import guarded, marks, split_keys
@@ -380,15 +380,18 @@ class SqliteStore(DerivedTables, RunTables, RemovalTables, RelocationTables):
         return found
 
     @guarded
-    def recent(self, wing: str | None, limit: int) -> list[Drawer]:
+    def recent(
+        self, wing: str | None, limit: int, classes: Collection[SourceClass] | None = None
+    ) -> list[Drawer]:
         """Return current drawers, the most important and then the newest first, one per source."""
+        wanted = sorted(SourceClass if classes is None else classes)
         rows = self._connection.execute(
             "SELECT key FROM (SELECT key, importance, added_at, row_number() OVER"
             "  (PARTITION BY source_id ORDER BY importance DESC, chunk_index, key) AS place"
             "  FROM drawers WHERE superseded_at IS NULL AND deleted_at IS NULL"
-            "  AND (? IS NULL OR wing = ?))"
+            f"  AND (? IS NULL OR wing = ?) AND source_class IN ({marks(wanted)}))"
             " WHERE place = 1 ORDER BY importance DESC, added_at DESC, key DESC LIMIT ?",
-            (encode_name(wing), encode_name(wing), limit),
+            (encode_name(wing), encode_name(wing), *wanted, limit),
         )
         return self.get([int(key) for (key,) in rows])
 
