@@ -23,7 +23,7 @@ from mempal.core.ports import Store
 from mempal.core.vector import pack
 from mempal.palace import Palace
 from mempal.testing import HashEmbedder
-from tests.cases.support import Silence, holders, mine, open_at
+from tests.cases.support import LONG_AGO_NS, Silence, holders, mine, open_at
 from tests.drawers import by_hand, source
 from tests.repositories import write_files
 
@@ -59,12 +59,14 @@ def put(palace: Palace, place: Any, *chunks: Chunk) -> None:
         store.replace_source(place, chunks, vectors, SourceClass.FILE)
 
 
-def note(palace: Palace, place: Any, *texts: str) -> None:
+def note(palace: Palace, place: Any, *texts: str, importance: int = 0) -> None:
     vectors = dict(zip(texts, EMBEDDER.embed_documents(texts), strict=True))
     chunks = [Chunk(text) for text in texts]
     with opened(palace) as store:
         store.bind_embedder(EMBEDDER.identity)
-        store.add_manual(place, chunks, vectors, importance=0, source_class=SourceClass.PERSON)
+        store.add_manual(
+            place, chunks, vectors, importance=importance, source_class=SourceClass.PERSON
+        )
 
 
 def key_of(palace: Palace, word: str) -> int:
@@ -150,7 +152,8 @@ def live(palace: Palace, tree: Path) -> int:
     for text in ("zqnew plan: sell a table\n", "zqold plan: sell a chair\n"):
         (tree / "notes/plan.md").write_text(text, encoding="utf-8")
         mine(palace, tree, wing="w")
-    note(palace, by_hand("mem", wing="w", room="decisions"), "Deploys wait for QA.", "zqbin")
+    memo = by_hand("mem", wing="w", room="decisions")
+    note(palace, memo, "Deploys wait for QA.", "zqbin", importance=3)
     with opened(palace) as store:
         store.delete_drawers([key_of(palace, "zqbin")], 2_000)
         store.replace_source(
@@ -303,15 +306,20 @@ def test_text_of_an_earlier_reading_comes_in_as_history(tmp_path, here, there):
 
 
 def test_text_of_a_later_reading_makes_the_next_mine_read_the_file(tmp_path, tree, here, there):
+    plan = tree / "notes/plan.md"
+    os.utime(plan, ns=(LONG_AGO_NS, LONG_AGO_NS))
     mine(there, tree, wing="w")
-    (tree / "notes/plan.md").write_text("zqnew plan: sell a desk\n", encoding="utf-8")
+    plan.write_text("zqnew plan: sell a desk\n", encoding="utf-8")
     mine(here, tree, wing="w")
     export(here, tmp_path / "p.jsonl")
     load(there, tmp_path / "p.jsonl")
-    assert holders(there, "zqnew")
+    assert len(holders(there, "zqnew")) == len(holders(there, "zqold")) == 1
+    # The file is again what this palace read, down to its time.
+    plan.write_text(TREE["notes/plan.md"], encoding="utf-8")
+    os.utime(plan, ns=(LONG_AGO_NS, LONG_AGO_NS))
     mine(there, tree, wing="w")
-    assert holders(there, "zqold") == []
-    assert len(holders(there, "zqnew")) == 1
+    assert holders(there, "zqnew") == []
+    assert len(holders(there, "zqold")) == 1
 
 
 def test_notes_of_one_name_do_not_become_neighbors(tmp_path, here, there):
@@ -548,6 +556,7 @@ def test_what_no_palace_could_write_is_refused(exported, there, kind, name, valu
         (lambda data: data[: data.rindex(b'{"type":"end"')], "line 5: the file ends"),
         (lambda data: data.replace(b"zqone", b"zqtwo"), "line 5: the lines before"),
         (lambda data: data + b"\n", "line 5: something follows"),
+        (lambda data: b'{"source":2'.join(data.rsplit(b'{"source":1', 1)), "line 5: the lines"),
         (lambda data: data.replace(b'"type":"drawer"', b'"type":[1]'), "line 4: no kind"),
         (lambda data: data.replace(b'"importance":0', b'"importance":NaN'), "line 4: not a JSON"),
         (lambda data: data.replace(b"\n", b"\r\n"), "line 5: the lines before"),
