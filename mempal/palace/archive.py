@@ -190,6 +190,8 @@ class Archives:
             NotFoundError: Its folder is not there.
             UsageError: It is no plain file, or belongs to the palace.
         """
+        if path == Path("-"):
+            raise UsageError("standard output takes no copy of a palace", hint="name a file")
         target = Path(os.path.abspath(path))  # noqa: PTH100 - a link is replaced, not followed
         if not target.parent.is_dir():
             raise NotFoundError(f"there is no folder {target.parent}", hint="make it first")
