@@ -666,7 +666,7 @@ def test_the_palace_is_no_place_for_its_copies(tmp_path, here, verb):
         with pytest.raises(UsageError, match="belongs to the palace"):
             verb(here, target, force=True)
     for target in (tmp_path, Path("-")):
-        with pytest.raises(UsageError, match="no file|no copy"):
+        with pytest.raises(UsageError, match=r"no file|no copy"):
             verb(here, target, force=True)
     with pytest.raises(NotFoundError, match="no folder"):
         verb(here, tmp_path / "missing" / "new")
