@@ -16,7 +16,8 @@ from mempal.core.model import Chunk, Source, SourceState
 from mempal.core.ports import Progress, Repositories, Store
 from mempal.core.reports import AuditReport, AuditRoot
 from mempal.ingest.conversation import detect_format, read_talk
-from mempal.ingest.read import read_chunks, read_text
+from mempal.ingest.read import read_chunks
+from mempal.ingest.text import read_text
 from mempal.ingest.usage import Usage, recall_usage
 from mempal.ingest.walk import Tree, WalkRules, walk
 
@@ -125,8 +126,10 @@ def _compare(store: Store, source: Source | None, path: Path, size: int) -> tupl
     if is_forgotten or source.state is SourceState.SKIPPED:
         return "skipped", None
     held = store.held_in(source.place)
+    # Other files may hold all conversations of this one, and then it has no drawers at all.
+    is_talk = held or source.tail is not None or not store.keys_of([source.place])
     try:
-        if held or source.tail is not None:
+        if is_talk:
             return _compare_talk(store, source, path, {one.session or "": one for one in held})
         return _compare_text(store, source, path, size)
     except (OSError, ValueError) as error:

@@ -3,10 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from mempal.core.errors import PalaceError
-from mempal.core.files import read_regular
 from mempal.core.model import Chunk, Span, Voice
 from mempal.core.secrets import Redacted, redact
 from mempal.ingest.classify import skip_by_content
@@ -18,8 +15,6 @@ from mempal.ingest.transcripts.plain import Turn
 # Version of the rules from bytes to chunks; files read under another one are read again.
 READER_VERSION = 3
 CHUNK_LIMIT = 800
-IDENTITY_NAME = "identity.txt"
-_LONGEST_IDENTITY = 8192
 # Texts that may be chats.
 _CHATS = frozenset({"", ".md", ".markdown", ".txt", ".text"})
 
@@ -42,39 +37,6 @@ class Reading:
     warning: str | None = None
     redactions: Mapping[str, int] = field(default_factory=dict)
     spoken: bool = False
-
-
-def read_text(data: bytes) -> str | None:
-    """Return a file's text as it is stored: line ends folded, secrets redacted.
-
-    ``None`` when it is not text.
-    """
-    try:
-        decoded = decode(data)
-    except UndecodableError:
-        return None
-    return fold(redact(decoded.text).text, classic=decoded.classic)
-
-
-def read_identity(home: Path) -> str:
-    """Return what the owner of a palace wrote about themselves in ``identity.txt``; may be empty.
-
-    Raises:
-        PalaceError: The file is there but is not a short text.
-    """
-    path = home / IDENTITY_NAME
-    if not path.exists():
-        return ""
-    hint = f"make it a text file of at most {_LONGEST_IDENTITY} bytes"
-    try:
-        text = read_text(read_regular(path.resolve(), _LONGEST_IDENTITY))
-    except OSError as error:
-        raise PalaceError(
-            f"{path} cannot be read ({error.strerror or error})", hint=hint
-        ) from error
-    if text is None:
-        raise PalaceError(f"{path} is not text", hint=hint)
-    return text
 
 
 def read_chunks(path: str, data: bytes, *, chats: str = "") -> Reading:

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 from mempal.core.model import SearchResult
 from mempal.core.ports import Store
-from mempal.ingest.read import read_text
+from mempal.ingest.text import read_text
 from mempal.palace.access import Access
 from mempal.search.cite import Citer
 from mempal.search.engine import Request, search

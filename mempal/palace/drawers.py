@@ -7,7 +7,7 @@ from mempal.core.model import Addition, Drawer
 from mempal.core.ports import Store
 from mempal.core.reports import Shown
 from mempal.ingest.note import add_note, prepare_note
-from mempal.ingest.read import read_text
+from mempal.ingest.text import read_text
 from mempal.palace.access import Access
 from mempal.search.cite import Citer
 

@@ -24,11 +24,9 @@ from mempal.core.reports import (
     WakeUp,
 )
 from mempal.health import diagnose
-from mempal.ingest.read import read_identity, read_text
+from mempal.ingest.text import read_identity, read_text
 from mempal.palace.access import Access
 from mempal.palace.answer import answer
-from mempal.palace.drawers import Drawers
-from mempal.palace.removal import Removal
 from mempal.palace.runs import Runs
 from mempal.search.cite import Citer
 from mempal.search.engine import Request
@@ -40,7 +38,9 @@ from mempal.search.wakeup import wake_up
 
 if TYPE_CHECKING:
     from mempal.palace.archive import Archives
+    from mempal.palace.drawers import Drawers
     from mempal.palace.mining import Mining
+    from mempal.palace.removal import Removal
 
 _MOST_RESULTS = 1000
 
@@ -54,18 +54,21 @@ class Palace:
 
     Attributes:
         access: The way to store, index and settings.
-        drawers: Verbs about single drawers.
-        removal: Verbs that take drawers away.
         runs: Verbs about what was done.
     """
 
     def __init__(self, config: Config, outfit: Outfit) -> None:
         self.access = Access(config, outfit)
-        self.drawers = Drawers(self.access)
-        self.removal = Removal(self.access)
         self.runs = Runs(self.access)
 
     # What only these groups need would slow down every cold search.
+
+    @cached_property
+    def drawers(self) -> "Drawers":
+        """Verbs about single drawers."""
+        from mempal.palace import drawers
+
+        return drawers.Drawers(self.access)
 
     @cached_property
     def mining(self) -> "Mining":
@@ -73,6 +76,13 @@ class Palace:
         from mempal.palace import mining
 
         return mining.Mining(self.access)
+
+    @cached_property
+    def removal(self) -> "Removal":
+        """Verbs that take drawers away."""
+        from mempal.palace import removal
+
+        return removal.Removal(self.access)
 
     @cached_property
     def archive(self) -> "Archives":

@@ -14,7 +14,7 @@ from typing import Any
 from mempal.core.model import Drawer, Scope
 from mempal.core.reports import MineOptions, MineReport
 from mempal.ingest.decode import decode, fold
-from mempal.ingest.read import read_text
+from mempal.ingest.text import read_text
 from mempal.palace import Palace
 from mempal.wiring import change_setting, open_palace
 

@@ -5,7 +5,8 @@ import codecs
 import pytest
 
 from mempal.core.model import Chunk
-from mempal.ingest.read import CHUNK_LIMIT, read_chunks, read_text
+from mempal.ingest.read import CHUNK_LIMIT, read_chunks
+from mempal.ingest.text import read_text
 
 PROSE = "# Größe\n\nDer Druck beträgt 4 bar – 決定 🦊.\n\n" * 40
 
