@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mempal.core.clock import now
-from mempal.core.errors import NotFoundError, UsageError
+from mempal.core.errors import BusyError, NotFoundError, PalaceError, UsageError
 from mempal.core.model import Drawer, Place, Scope, SourceKind
 from mempal.core.names import normalize_name
 from mempal.core.ports import Store
@@ -136,11 +136,21 @@ class Removal:
         outfit = self.access.outfit
         with self.access.run("forget", None) as running:
             running.store.forget(keys, places, now())
+        warnings = []
         with self.access.open(writable=True) as store:
-            store.scrub()
-            # An index that is only brought up to date may still hold what it no longer shows.
-            rebuild_index(store, outfit.open_index, outfit.lock)
-        return ()
+            try:
+                store.scrub()
+            except BusyError as error:
+                warnings.append(
+                    f"traces are still in the file, the next command that writes removes them"
+                    f" ({error.message})"
+                )
+            try:
+                # An index that is only brought up to date may hold what it no longer shows.
+                rebuild_index(store, outfit.open_index, outfit.lock)
+            except (BusyError, PalaceError) as error:
+                warnings.append(f"the vector index was not written anew: {error.message}")
+        return tuple(warnings)
 
     def _find_keys(self, store: Store, selection: Selection) -> Iterator[int]:
         wing = selection.wing
@@ -172,11 +182,10 @@ def _name_cards(store: Store, drawers: Sequence[Drawer]) -> tuple[tuple[str, str
 
 def _walk_drawers(store: Store, wing: str | None) -> Iterator[Drawer]:
     """Yield every drawer, superseded and deleted ones included."""
-    for batch in store.contents(_BATCH):
+    for batch in store.contents(_BATCH, deleted=True):
         for drawer in store.get([key for key, _ in batch]):
             if wing in {None, drawer.wing}:
                 yield drawer
-    yield from store.deleted_drawers(None, wing)
 
 
 def _find_places(store: Store, selection: Selection) -> Iterator[Place]:

@@ -169,7 +169,7 @@ def reembed(store: Store, embedder: Embedder, progress: Progress) -> int:
 
     def embed_all() -> Iterator[tuple[int, bytes]]:
         nonlocal count
-        for batch in store.contents(_BATCH):
+        for batch in store.contents(_BATCH, deleted=True):
             vectors = embedder.embed_documents([content for _, content in batch])
             for (key, _), vector in zip(batch, vectors, strict=True):
                 progress.advance()

@@ -45,7 +45,7 @@ def test_a_name_that_cannot_be_starts_no_palace(isolation, tree, names):
 
 def test_a_text_that_cannot_be_starts_no_palace(isolation):
     with pytest.raises(UsageError):
-        open_at(isolation.palace).add("  \n", wing="w", room="r")
+        open_at(isolation.palace).drawers.add("  \n", wing="w", room="r")
     assert not isolation.palace.exists()
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-from mempal.ingest.transcripts.noise import strip_noise
+from mempal.ingest.transcripts.noise import strip_noise, strip_unwanted
 from mempal.ingest.transcripts.records import clean_text, read_list, read_object, read_string
 
 # Characters of what is told about a call or a result.
@@ -60,7 +60,7 @@ def describe_call(name: str, arguments: object) -> str:
     Returns:
         The line; empty when the arguments tell nothing.
     """
-    told = _shorten(_find_telling(read_arguments(arguments)))
+    told = _shorten(strip_unwanted(_find_telling(read_arguments(arguments))[:_LOOK]))
     return f"{name}: {told}" if told else ""
 
 
