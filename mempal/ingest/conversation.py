@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mempal.core.files import open_regular
+from mempal.core.ids import hash_parts
 from mempal.core.model import Chunk, Span
 from mempal.core.secrets import redact
 from mempal.ingest.cut import cut_text
@@ -25,6 +27,7 @@ CONVERSATIONS_ROOM = "conversations"
 _COMPRESSED = ".jsonl.zst"
 _SUFFIXES = (".json", ".jsonl", ".ndjson", _COMPRESSED)
 _HEAD = 65_536
+_PLAIN_NAME = re.compile(r"[\w.:/@+#=-]{1,200}")
 # What a compressed file may grow to; more would be a trap rather than a session.
 _MOST_BYTES = 4 << 30
 _GROWING: Mapping[Format, Callable[[BinaryIO, Checkpoint | None], Transcript]] = {
@@ -147,7 +150,7 @@ def _compose(file: BinaryIO, path: str, transcript: Transcript, tail: Tail | Non
             settled[session] = len(chunks[session])
     conversations = tuple(
         Conversation(
-            f"{transcript.format}:{session}",
+            f"{transcript.format}:{_name_session(session)}",
             known.folder if (known := transcript.sessions.get(session)) else "",
             tuple(pieces),
             starts.get(session, 0),
@@ -165,6 +168,13 @@ def _compose(file: BinaryIO, path: str, transcript: Transcript, tail: Tail | Non
     return Talk(
         transcript.format, conversations, transcript.resumed, transcript.problems, redactions, after
     )
+
+
+def _name_session(session: str) -> str:
+    """Return a session's key as it is stored: what is no plain name, or a secret, as its hash."""
+    if not session or (_PLAIN_NAME.fullmatch(session) and redact(session).text == session):
+        return session
+    return f"sha256-{hash_parts(session)[:32]}"
 
 
 def _cut(message: Message, redactions: Counter[str], *, located: bool) -> Iterator[Chunk]:

@@ -56,7 +56,12 @@ class Household:
             source = self._make_source(conversation)
             part = Part(source, conversation.chunks, conversation.start, SourceClass.IMPORT)
             if store is not None:
-                settled = self._identify(store, part, held.pop(source.session or "", None))
+                former = held.get(source.session or "")
+                if former is not None and self._stays(former, source, conversation, talk):
+                    del held[source.session or ""]
+                else:
+                    former = None
+                settled = self._identify(store, part, former)
                 if settled is None:
                     self.filer.changes += Changes(unchanged=len(part.chunks or ()))
                     continue
@@ -68,6 +73,17 @@ class Household:
                 self.filer.add(Part(replace(former, mined_at=self.file.mined_at), ()))
         self.filer.add(Part(self.file, ()))
         return wings
+
+    def _stays(
+        self, former: Source, source: Source, conversation: Conversation, talk: Talk
+    ) -> bool:
+        """Return whether a conversation stays in the wing where it is.
+
+        Only a file that is read whole can move it, and only to a project that is really there.
+        """
+        if talk.resumed or former.wing == source.wing or not self.own_wings:
+            return True
+        return not (conversation.folder and Path(conversation.folder).is_dir())
 
     def _list_held(self, store: Store) -> dict[str, Source]:
         self.filer.settle(self.file.place)

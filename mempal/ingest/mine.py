@@ -12,6 +12,7 @@ from pathlib import Path
 from mempal.core.model import Changes, Skip, Source, SourceState
 from mempal.core.ports import Embedder, Progress, Repositories, Store
 from mempal.core.reports import FileCounts, MineOptions, MineReport
+from mempal.core.secrets import redact
 from mempal.ingest.filing import Filer, Part
 from mempal.ingest.identity import Household
 from mempal.ingest.moves import Moves, find_former_root
@@ -198,7 +199,8 @@ class Miner:
                 self._keep(entry.path, tally)
             return
         found = reader.read(entry, known, may_resume=self._may_resume(known))
-        tally.warnings.extend(prefix + warning for warning in found.warnings)
+        # A warning may name a conversation by its title, which nobody has redacted.
+        tally.warnings.extend(prefix + redact(warning).text for warning in found.warnings)
         if found.source.state is SourceState.SKIPPED:
             tally.skipped.append(Skip(shown, found.source.reason or "skipped"))
             if found.source.mtime_ns == RETRY and known is not None:

@@ -15,9 +15,10 @@ from mempal.palace.answer import answer
 from mempal.palace.drawers import find_drawer
 from mempal.search.engine import Request
 from mempal.search.meaning import rebuild_index
+from mempal.search.query import analyze_query
 
 _BATCH = 500
-# A topic is everything that answers it at least this surely.
+# A topic is everything that answers it at least this surely, or that holds all it names.
 _TOPIC_SCORE = 0.5
 _MOST_ON_TOPIC = 1000
 
@@ -172,7 +173,19 @@ class Removal:
         scope = Scope(wing=selection.wing, history=True)
         request = Request(selection.topic, scope, _MOST_ON_TOPIC, floor=_TOPIC_SCORE)
         result = answer(self.access, store, request)
-        return [hit.drawer for hit in result.hits if hit.score >= _TOPIC_SCORE]
+        sure = {hit.drawer.key for hit in result.hits if hit.score >= _TOPIC_SCORE}
+        drawers = [hit.drawer for hit in result.hits]
+        drawers += store.deleted_drawers(None, selection.wing)
+        sure |= _hold_all(store, selection.topic, [drawer.key for drawer in drawers])
+        return [drawer for drawer in drawers if drawer.key in sure]
+
+
+def _hold_all(store: Store, topic: str, keys: list[int]) -> set[int]:
+    """Return the drawers that hold everything a topic names, however many answer it better."""
+    held = set(keys)
+    for unit in analyze_query(topic).units:
+        held &= {key for term in unit.terms for key in store.holding(term, keys)}
+    return held
 
 
 def _name_cards(store: Store, drawers: Sequence[Drawer]) -> tuple[tuple[str, str], ...]:
