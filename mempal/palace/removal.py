@@ -182,8 +182,9 @@ class Removal:
 
 def _hold_all(store: Store, topic: str, keys: list[int]) -> set[int]:
     """Return the drawers that hold everything a topic names, however many answer it better."""
-    held = set(keys)
-    for unit in analyze_query(topic).units:
+    units = analyze_query(topic).units
+    held = set(keys) if units else set()
+    for unit in units:
         held &= {key for term in unit.terms for key in store.holding(term, keys)}
     return held
 
