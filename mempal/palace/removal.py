@@ -1,12 +1,13 @@
 """Verbs that take drawers away: so that they can come back, or for good."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mempal.core.clock import now
 from mempal.core.errors import BusyError, NotFoundError, PalaceError, UsageError
-from mempal.core.model import Drawer, Place, Scope, SourceKind
+from mempal.core.model import Drawer, Place, Scope, Source, SourceKind
 from mempal.core.names import normalize_name
 from mempal.core.ports import Store
 from mempal.core.reports import Forgetting, Removed
@@ -60,7 +61,7 @@ class Removal:
         self.access.require()
         with self.access.run("delete", None) as running:
             store = running.store
-            found = [find_drawer(store, name) for name in drawer_ids]
+            found = _find_drawers(store, drawer_ids)
             gone = set(store.delete_drawers([drawer.key for drawer in found], now()))
             protected = _name_cards(store, found)
             self.access.refresh(store)
@@ -77,7 +78,7 @@ class Removal:
         self.access.require()
         with self.access.run("restore", None) as running:
             store = running.store
-            found = [find_drawer(store, name) for name in drawer_ids]
+            found = _find_drawers(store, drawer_ids)
             back = set(store.restore_drawers([drawer.key for drawer in found]))
             self.access.refresh(store)
         drawers = tuple(drawer for drawer in found if drawer.key in back)
@@ -117,11 +118,14 @@ class Removal:
             NotFoundError: There is no palace, or nothing of that name.
             UsageError: Nothing is selected, or an id names several drawers.
         """
-        if not (selection.ids or selection.sources or selection.topic or selection.before):
+        named_one = selection.ids or selection.sources or selection.topic
+        if not named_one and selection.before is None:
             raise UsageError(
                 "nothing to forget is named", hint="give --id, --source, --topic or --before"
             )
         self.access.require()
+        if selection.wing is not None:
+            selection = replace(selection, wing=normalize_name(selection.wing))
         with self.access.open(writable=False) as store:
             places = list(_find_places(store, selection))
             keys = dict.fromkeys((*self._find_keys(store, selection), *store.keys_of(places)))
@@ -189,6 +193,17 @@ def _hold_all(store: Store, topic: str, keys: list[int]) -> set[int]:
     return held
 
 
+def _find_drawers(store: Store, names: Sequence[str]) -> list[Drawer]:
+    """Return the drawers that are named, each once.
+
+    Raises:
+        NotFoundError: There is no such drawer.
+        UsageError: A name is that of several drawers.
+    """
+    found = (find_drawer(store, name) for name in names)
+    return list({drawer.key: drawer for drawer in found}.values())
+
+
 def _name_cards(store: Store, drawers: Sequence[Drawer]) -> tuple[tuple[str, str], ...]:
     cards = store.cited(drawer.key for drawer in drawers)
     return tuple((drawer.id, card) for drawer in drawers for card in cards.get(drawer.key, ()))
@@ -209,7 +224,12 @@ def _find_places(store: Store, selection: Selection) -> Iterator[Place]:
         NotFoundError: One is not filed anywhere.
     """
     for name in selection.sources:
-        found = [place for place in _list_places(store, selection.wing) if _is_named(place, name)]
+        paths = _find_paths(name)
+        found = [
+            source.place
+            for source in _list_sources(store, selection.wing)
+            if _is_named(source, name, paths)
+        ]
         if not found:
             raise NotFoundError(
                 f"no source {name!r}", hint="`mempal show ID` prints the source of a drawer"
@@ -217,19 +237,32 @@ def _find_places(store: Store, selection: Selection) -> Iterator[Place]:
         yield from found
 
 
-def _list_places(store: Store, wing: str | None) -> Iterator[Place]:
+def _list_sources(store: Store, wing: str | None) -> Iterator[Source]:
     wings = {room.wing for room in store.rooms()} | {owner for owner, _ in store.roots()}
+    wings |= {drawer.wing for drawer in store.deleted_drawers(None, wing)}
     for owner in sorted(wings if wing is None else {wing}):
-        roots = [root for _, root in store.roots(owner)]
-        for root in roots:
+        for _, root in store.roots(owner):
             for kind in (SourceKind.FILE, SourceKind.HISTORY):
-                yield from (source.place for source in store.sources(owner, root, kind).values())
+                yield from store.sources(owner, root, kind).values()
         for kind in (SourceKind.MANUAL, SourceKind.CONVERSATION):
-            yield from (source.place for source in store.sources(owner, "", kind).values())
+            yield from store.sources(owner, "", kind).values()
 
 
-def _is_named(place: Place, name: str) -> bool:
-    """Return whether a source has this name, or a file this path in its tree or on disk."""
-    if name in {place.path, place.path.partition(":")[2]}:
+def _find_paths(name: str) -> set[Path]:
+    """Return where a file of this name would lie: as it is written, and behind links."""
+    if not name or "\0" in name:
+        return set()
+    return {Path(name).absolute(), Path(os.path.realpath(name))}
+
+
+def _is_named(source: Source, name: str, paths: Collection[Path]) -> bool:
+    """Return whether a source is named.
+
+    Args:
+        source: A file, which is named by its path in its tree; a conversation, by its key; a note.
+        name: What the user wrote.
+        paths: The same as places on disk.
+    """
+    if name in {source.path, source.session} and name:
         return True
-    return bool(place.root) and str(Path(place.root) / place.path) == str(Path(name).absolute())
+    return source.kind is SourceKind.FILE and Path(source.root, source.path) in paths
