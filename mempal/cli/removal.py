@@ -49,13 +49,14 @@ TopicOption = Annotated[
 def delete(drawer_ids: IdsArgument, as_json: JsonOption = False, home: HomeOption = None) -> None:
     """Hide drawers from every search; `restore` brings them back."""
     removed = open_palace(home).removal.delete(drawer_ids)
-    _answer(removed, "deleted", as_json=as_json)
+    _answer(removed, "deleted", as_json=as_json, idle="that is what they were already")
     _refuse_cited(removed.protected)
 
 
 def restore(drawer_ids: IdsArgument, as_json: JsonOption = False, home: HomeOption = None) -> None:
     """Bring deleted drawers back."""
-    _answer(open_palace(home).removal.restore(drawer_ids), "restored", as_json=as_json)
+    restored = open_palace(home).removal.restore(drawer_ids)
+    _answer(restored, "restored", as_json=as_json, idle="only what was deleted can be restored")
 
 
 def purge(
@@ -92,23 +93,27 @@ def forget(
         wing=wing or None,
     )
     forgetting = open_palace(home).removal.forget(selection, apply=apply)
+    found = forgetting.drawers or forgetting.sources
+    hint = "--apply removes them for good; nothing can undo that"
     render.answer(
         forgetting,
         as_json=as_json,
         document=describe_forgetting,
         view=show_forgetting,
         warnings=forgetting.warnings,
-        next_step="" if apply else "--apply removes them for good; nothing can undo that",
+        next_step=hint if found and forgetting.dry_run else "",
     )
 
 
-def _answer(removed: Removed, done: str, *, as_json: bool) -> None:
+def _answer(removed: Removed, done: str, *, as_json: bool, idle: str = "") -> None:
+    """Print what was done; ``idle`` is the hint when there was nothing to do."""
     render.answer(
         removed,
         as_json=as_json,
         document=lambda report: describe_removed(report, done),
         view=lambda report: show_removed(report, done),
         warnings=_tell_cards(removed.protected),
+        next_step="" if removed.drawers or removed.protected else idle,
     )
 
 
