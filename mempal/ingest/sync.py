@@ -54,10 +54,10 @@ def find_stale(
         skip_missing: Whether trees that are not there are left alone rather than refused.
 
     Raises:
-        NotFoundError: Nothing was mined into the wing, or a tree is not there.
+        NotFoundError: There is nothing in the wing, or a tree is not there.
     """
     roots = [root for _, root in store.roots(wing)]
-    if not roots:
+    if not roots and not store.has_wing(wing):
         raise NotFoundError(
             f"nothing was mined into wing {wing!r}", hint="`mempal wings` lists wings"
         )
