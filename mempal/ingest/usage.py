@@ -29,6 +29,7 @@ def describe_usage(
     return {
         "roots": [_show(tree.root) for tree in trees],
         "named": [_show(Path(os.path.realpath(path))) for path in paths if path.is_file()],
+        "folders": [_show(Path(os.path.realpath(path))) for path in paths if path.is_dir()],
         "use_gitignore": options.use_gitignore,
         "use_mempalignore": options.use_mempalignore,
         "ignore_files": [_show(Path(os.path.realpath(name))) for name in options.ignore_files],
@@ -43,16 +44,22 @@ def recall_usage(store: Store, wing: str) -> dict[str, Usage]:
         if run.verb != "mine" or run.wing != wing or run.state is RunState.UNDONE:
             continue
         files = [Path(name) for name in _list_texts(run.detail, "named")]
+        folders = [Path(name) for name in _list_texts(run.detail, "folders")]
         for root in _list_texts(run.detail, "roots"):
             below = (path for path in files if path.is_relative_to(root))
             named.setdefault(root, set()).update(p.relative_to(root).as_posix() for p in below)
-            if root not in rules and not files:
+            if root not in rules and _was_listed(Path(root), folders):
                 rules[root] = _read_rules(run.detail)
     plain = Usage()
     return {
         root: replace(plain, rules=rules.get(root, plain.rules), named=frozenset(paths))
         for root, paths in named.items()
     }
+
+
+def _was_listed(root: Path, folders: Sequence[Path]) -> bool:
+    """Return whether a tree was looked through, rather than single files of it read."""
+    return any(root.is_relative_to(one) or one.is_relative_to(root) for one in folders)
 
 
 def _show(path: Path) -> str:
