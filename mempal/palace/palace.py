@@ -218,6 +218,7 @@ class Palace:
         """
         from mempal.ingest.audit import audit
 
+        wing = _normalize(wing)
         if not self.exists():
             return AuditReport((), self.access.absence)
         with self.access.open(writable=False) as store:
