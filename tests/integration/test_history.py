@@ -89,7 +89,7 @@ def history_of(palace: Path) -> list:
         "why did we drop redis",
         "Why was the redis cache dropped?",
         "drop the cache",
-        "redis removed",
+        "redis cache dropped",
     ],
 )
 def test_why_something_was_dropped_is_found_among_files(run, mine, repo, question):
