@@ -127,7 +127,7 @@ class Removal:
         if selection.wing is not None:
             selection = replace(selection, wing=normalize_name(selection.wing))
         with self.access.open(writable=False) as store:
-            places = list(_find_places(store, selection))
+            places = list(dict.fromkeys(_find_places(store, selection)))
             keys = dict.fromkeys((*self._find_keys(store, selection), *store.keys_of(places)))
             drawers = store.get(list(keys))
             cited = _name_cards(store, drawers)
