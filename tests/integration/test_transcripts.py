@@ -504,6 +504,35 @@ def test_private_text_is_nowhere(run, isolation, tmp_path):
     assert list(spill(isolation.palace, ["zqhidden", "my own business"])) == []
 
 
+def test_titles_which_are_words_of_a_kind_are_not_kept_for_reading_on(run, isolation, tmp_path):
+    """What is kept of a growing file is stored as it is: neither redacted nor ever forgotten."""
+    named = {"sessionId": claude_row(1, "user", "")["sessionId"]}
+    thread = {"type": "thread_name_updated", "thread_name": "zqthread the private matter"}
+    files = {
+        "s.jsonl": to_lines(
+            [
+                {"type": "ai-title", "aiTitle": "zqguessed the private matter", **named},
+                claude_row(1, "user", "zqasked something"),
+                {"type": "custom-title", "customTitle": "zqchosen the private matter", **named},
+            ]
+        ),
+        "c.jsonl": to_lines(
+            [
+                *codex_rows("c", "/work/demo", ("user", "zqcodex something")),
+                {"timestamp": "2026-02-03T10:09:00Z", "type": "event_msg", "payload": thread},
+            ]
+        ),
+    }
+    tree = write_files(tmp_path / "p", files)
+    for _ in range(2):
+        run("mine", tree, "--wing", "w", *CONVOS)
+        with (tree / "s.jsonl").open("a") as file:
+            file.write(to_lines([claude_row(2, "user", "zqlater")]))
+    drawers = list_drawers(open_at(isolation.palace))
+    assert all(with_word(drawers, word) for word in ("zqasked", "zqcodex", "zqlater"))
+    assert list(spill(isolation.palace, ["private matter", "zqguessed", "zqthread"])) == []
+
+
 # --- size -----------------------------------------------------------------------------------------
 
 

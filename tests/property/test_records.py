@@ -277,7 +277,11 @@ def test_a_file_may_have_ended_at_every_line_or_just_beside(read, data):
         for stops in ([end], [end - 1], [end + 9], ends):
             settled, rest, last = grow(read, file, stops)
             assert settled + rest == list(whole.messages)
-            assert last.sessions == {key: whole.sessions[key] for key in last.sessions}
+            # No checkpoint keeps titles, which are words.
+            assert last.sessions == {
+                key: replace(whole.sessions[key], title=session.title)
+                for key, session in last.sessions.items()
+            }
 
 
 @pytest.mark.parametrize("read", GROWING)

@@ -229,7 +229,8 @@ class _Reader:
             "session": mark.session,
             "uuids": "".join(known.uuids[max(0, mark.uuids - _REMEMBERED) : mark.uuids]),
             "calls": [list(call) for call in calls.items()][_CALLS - 1 :: -1],
-            "facts": [[key, what, value] for (key, what), value in told.items()],
+            # Titles are left out: they are words, and what is kept here is never redacted.
+            "facts": [[*fact, value] for fact, value in told.items() if fact[1] == "folder"],
         }
         return Checkpoint(mark.offset, mark.line, settled, state)
 

@@ -137,7 +137,7 @@ class _Reader:
         self._messages: list[Message] = []
         self._problems = Problems()
         self._key = read_string(state.get("key"))
-        self._title = read_string(state.get("title"))
+        self._title = ""  # words, which no checkpoint keeps: it is stored as it is
         self._folder = read_string(state.get("folder"))
         self._begun = state.get("begun") is True
         self._aside = state.get("aside") is True
@@ -176,7 +176,6 @@ class _Reader:
             settled[message.session] = settled.get(message.session, 0) + 1
         state: dict[str, object] = {
             "key": self._key,
-            "title": self._title,
             "folder": self._folder,
             "begun": self._begun,
             "aside": self._aside,
