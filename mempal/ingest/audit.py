@@ -126,10 +126,13 @@ def _compare(store: Store, source: Source | None, path: Path, size: int) -> tupl
     if is_forgotten or source.state is SourceState.SKIPPED:
         return "skipped", None
     held = store.held_in(source.place)
-    # Other files may hold all conversations of this one, and then it has no drawers at all.
-    is_talk = held or source.tail is not None or not store.keys_of([source.place])
     try:
-        if is_talk:
+        # Other files may hold all conversations of this one, and then it has no drawers at all.
+        if (
+            held
+            or source.tail is not None
+            or (not store.keys_of([source.place]) and detect_format(path, source.path) is not None)
+        ):
             return _compare_talk(store, source, path, {one.session or "": one for one in held})
         return _compare_text(store, source, path, size)
     except (OSError, ValueError) as error:
@@ -155,11 +158,12 @@ def _compare_talk(
     form = detect_format(path, source.path)
     if form is None:
         return "changed", _CHANGED
-    for conversation in read_talk(path, source.path, form, None).conversations:
-        stored = held.get(conversation.key.partition(":")[2])
-        if stored is None:
-            continue
-        chunks = store.withhold(stored, conversation.chunks)
+    said = {
+        conversation.key.partition(":")[2]: conversation.chunks
+        for conversation in read_talk(path, source.path, form, None).conversations
+    }
+    for session, stored in held.items():
+        chunks = store.withhold(stored, said.get(session, ()))
         difference = _find_difference(store, stored, chunks)
         if difference is not None:
             return "stored", difference
