@@ -1,9 +1,11 @@
 """Opening the palace database, and turning SQLite's complaints into mempal's errors."""
 
+import errno
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from mempal.adapters.sqlite.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
@@ -109,8 +111,11 @@ def open_writing(path: Path) -> sqlite3.Connection:
     if path.exists() and not path.is_file():
         raise DamagedError(f"{path} is not a file", hint=_RESTORE)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
+        if path.exists():
+            _refuse_protected(path)
+        else:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _create(path)
     except OSError as error:
         raise PalaceError(
             f"{path} cannot be written ({error.strerror})", hint="check the folder's permissions"
@@ -123,6 +128,39 @@ def open_writing(path: Path) -> sqlite3.Connection:
             if version < SCHEMA_VERSION:
                 _migrate(connection)
     return connection
+
+
+def _refuse_protected(path: Path) -> None:
+    # It must not be opened to find that out: closing it again would let go of the locks that other
+    # connections of this process hold, and their next transaction could be lost.
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _create(path: Path) -> None:
+    """Let a new palace appear in one step, whole, so that nobody ever meets the beginning of one.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
+    try:
+        os.close(os.open(fresh, flags | os.O_EXCL, 0o600))
+        with translate_errors(path), closing(_connect(f"{fresh.as_uri()}?mode=rw")) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            _migrate(connection)
+        try:
+            os.link(fresh, path)
+        except FileExistsError:  # another process was first, or a link leads to what is not there
+            if not path.exists():
+                os.close(os.open(path, flags, 0o600))
+        except OSError:  # a file system without links
+            os.close(os.open(path, flags, 0o600))
+    finally:
+        for ending in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                fresh.with_name(fresh.name + ending).unlink(missing_ok=True)
 
 
 def _connect_checked(path: Path, options: str) -> tuple[sqlite3.Connection, int]:
