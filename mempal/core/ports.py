@@ -242,7 +242,11 @@ class Store(RunLog, Removal, Relocation, Protocol):
         ...
 
     def touch_source(self, source: Source) -> None:
-        """Update size, time, state and commit of a source whose drawers did not change."""
+        """Update size, time and commit of a source whose drawers did not change.
+
+        Nothing is done to a source that is not stored with this text: another process has changed
+        it, or let go of it, and to call it up to date would lose its text for good.
+        """
         ...
 
     def add_manual(

@@ -142,8 +142,11 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
         return changes
 
     def touch_source(self, source: Source) -> None:
-        """Update size, time, state and commit of a source whose drawers did not change."""
-        if self._is_barred(source):
+        """Update size, time and commit of a source whose drawers did not change."""
+        known = self._sources.get(source.place)
+        if known is None or known.state is not SourceState.STORED:
+            return
+        if known.content_sha256 != source.content_sha256:
             return
         self._file(source)
         for held in self._of(source):

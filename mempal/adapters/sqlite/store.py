@@ -23,6 +23,7 @@ from mempal.adapters.sqlite.tombstones import is_barred
 from mempal.adapters.sqlite.writing import (
     Writer,
     find_source,
+    holds_text,
     match_chunks,
     next_revision,
     record_revision,
@@ -246,9 +247,9 @@ class SqliteStore(DerivedTables, RunTables, RemovalTables, RelocationTables):
 
     @guarded
     def touch_source(self, source: Source) -> None:
-        """Update size, time, state and commit of a source whose drawers did not change."""
+        """Update size, time and commit of a source whose drawers did not change."""
         with self._change() as connection:
-            if is_barred(connection, source):
+            if not holds_text(connection, source):
                 return
             source_id, reading_id = write_source(connection, source)
             connection.execute(

@@ -62,6 +62,16 @@ def find_source(connection: sqlite3.Connection, source: Source | Place) -> int |
     return None if row is None else int(row[0])
 
 
+def holds_text(connection: sqlite3.Connection, source: Source) -> bool:
+    """Return whether a source is stored still with the text that it is known to hold."""
+    row = connection.execute(
+        "SELECT 1 FROM sources WHERE wing = ? AND root = ? AND path = ? AND state = 'stored'"
+        " AND content_sha256 = ?",
+        (source.wing, encode_path(source.root), encode_path(source.path), source.content_sha256),
+    ).fetchone()
+    return row is not None
+
+
 def match_chunks(
     connection: sqlite3.Connection,
     source_id: int | None,
