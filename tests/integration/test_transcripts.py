@@ -393,6 +393,32 @@ def test_a_citation_holds_while_the_record_is_there(run, isolation, tmp_path):
     assert verdict() == "gone"
 
 
+def test_an_audit_knows_what_was_said_and_what_was_not_read_yet(run, host, tmp_path):
+    home = Path(shutil.copytree(host.palace, tmp_path / "palace"))
+    audited = call(home, "audit", "--json")
+    assert audited["complete"] is True
+    assert sum(root["stored"] for root in audited["roots"]) == 9
+    rows = [claude_row(n, "user", f"zqaudited{n} word") for n in range(3)]
+    tree = write_files(tmp_path / "p", {"s.jsonl": to_lines(rows)})
+    run("mine", tree, "--wing", "w", *CONVOS)
+    assert run("audit", "--json").json["complete"] is True
+    with (tree / "s.jsonl").open("a") as file:
+        file.write(to_lines([claude_row(9, "user", "zqlater")]))
+    (root,) = run("audit", "--json").json["roots"]
+    assert (root["complete"], root["changed"], root["stored"]) == (False, 1, 0)
+    run("mine", tree, "--wing", "w", *CONVOS)
+    assert run("audit", "--json").json["complete"] is True
+
+
+def test_a_session_without_a_folder_goes_where_it_was_mined(run, isolation, tmp_path):
+    rows = [claude_row(1, "user", "zqnowhere word", cwd=None)]
+    export = json.dumps([chatgpt_conversation("g1", ("user", "zqexport word"))])
+    tree = write_files(tmp_path / "chats", {"s.jsonl": to_lines(rows), "g.json": export})
+    report = run("mine", tree, *CONVOS).json
+    assert (report["wing"], report["wings"]) == ("chats", [])
+    assert {drawer.wing for drawer in list_drawers(open_at(isolation.palace))} == {"chats"}
+
+
 def test_what_was_said_outlives_its_file(run, isolation, tmp_path):
     rows = [claude_row(n, "user", f"zqkept{n} word") for n in range(3)]
     tree = write_files(tmp_path / "p", {"s.jsonl": to_lines(rows), "note.md": "zqnote\n"})
