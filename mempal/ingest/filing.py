@@ -28,12 +28,14 @@ class Part:
         chunks: What it holds from ``start`` on; ``None`` when its drawers stay as they are.
         start: How many of its drawers before that are left alone.
         source_class: Who speaks in chunks without a voice.
+        former: In a dry run, what the source is filed as still; it is to be renamed.
     """
 
     source: Source
     chunks: tuple[Chunk, ...] | None
     start: int = 0
     source_class: SourceClass = SourceClass.FILE
+    former: Source | None = None
 
 
 @dataclass(slots=True)
@@ -100,6 +102,8 @@ class Filer:
             return Changes(added=len(chunks or ()))
         if self.dry_run:
             stored = replace(source, root=self.former or source.root) if source.root else source
+            if part.former is not None:
+                stored = replace(stored, path=part.former.path, room=part.former.room)
             return Changes() if chunks is None else store.preview_source(stored, chunks, part.start)
         if chunks is None:
             store.touch_source(source)

@@ -2,8 +2,8 @@
 
 A conversation is one source whatever file holds it: an export that has grown and has another name,
 a session that its tool moved to an archive. The file that holds most of it is the one it is cited
-in. What a file holds beyond that of an earlier file, without holding its beginning, is stored
-beside it, so that every drawer is cited where it stands.
+in. Where two files go apart, or one begins in the middle, what the second holds is stored beside,
+so that nothing is lost and every drawer is cited where it stands.
 """
 
 import re
@@ -85,6 +85,13 @@ class Household:
             return True
         return not (conversation.folder and Path(conversation.folder).is_dir())
 
+    def disband(self) -> None:
+        """Supersede what was said in a file that is there and is no transcript any more."""
+        if self.filer.store is None or self.known is None:
+            return
+        for former in self._list_held(self.filer.store).values():
+            self.filer.add(Part(replace(former, mined_at=self.file.mined_at), ()))
+
     def _list_held(self, store: Store) -> dict[str, Source]:
         self.filer.settle(self.file.place)
         place = self.file.place
@@ -124,13 +131,25 @@ class Household:
         if stored is None or stored.holder is None or stored.holder == self.file.place:
             return part
         beside = replace(place, path=f"{place.path}@{self._name_file()}")
-        if store.source(beside) is not None:
+        # Without a key, what another file once had in this place is another conversation.
+        if not part.source.session or store.source(beside) is not None:
             return self._as(part, beside)
+        return self._weigh(store, part, stored.holder, beside)
+
+    def _weigh(self, store: Store, part: Part, holder: Place, beside: Place) -> Part | None:
+        """Return the part as it is to be stored when ``holder`` holds the conversation so far."""
+        left = exists(holder.root, holder.path)
         changes = store.preview_source(part.source, part.chunks or ())
-        left = exists(stored.holder.root, stored.holder.path)
-        if not changes.added and (left or changes.superseded):
+        brings = changes.added or changes.restored
+        if not brings and (left or changes.superseded):
             return None
-        return part if _begins_alike(store, part) else self._as(part, beside)
+        if not changes.superseded:
+            return part
+        told, said = _join(store, part)
+        # An answer that was stored may have been longer since, or not so long yet.
+        if said.startswith(told) or (not left and _begins_alike(store, part)):
+            return part
+        return None if told.startswith(said) else self._as(part, beside)
 
     def _as(self, part: Part, place: Place) -> Part:
         wing, root, path = place.wing, place.root, place.path
@@ -144,6 +163,15 @@ def _name_project(folder: str) -> str:
         return clean_name(default_wing(path))
     # The folder of another machine, where only its own name can be told.
     return clean_name(re.split(r"[/\\]", folder.rstrip("/\\"))[-1])
+
+
+def _join(store: Store, part: Part) -> tuple[str, str]:
+    """Return all that is stored of a conversation, and all that a file holds of it."""
+    place = part.source.place
+    stored = store.drawers_of(place.wing, place.root, place.path)
+    chunks = store.withhold(part.source, part.chunks or ())
+    told = "".join(drawer.content for drawer in stored)
+    return told, "".join(chunk.content for chunk in chunks)
 
 
 def _begins_alike(store: Store, part: Part) -> bool:

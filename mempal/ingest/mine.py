@@ -157,9 +157,8 @@ class Miner:
         for entry in tree.files:
             self._progress.advance(entry.path)
             self._mine_file(reader, entry, moves, prefix, tally)
-        if options.dry_run:
-            self._filer.flush()
-        tally.gone += moves.count_gone()
+        self._filer.flush()
+        tally.gone += moves.count_gone(self._count_drawers(tree, wing))
 
     def _count_drawers(self, tree: Tree, wing: str) -> Mapping[str, int]:
         if self._store is None:
@@ -210,7 +209,7 @@ class Miner:
         else:
             former = self._find_former(found, moves, reader.options)
             if former is not None and former.rules == found.source.rules:
-                self._keep(moves.origin_of(entry.path), tally)
+                self._keep(former.path, tally)
                 self._filer.add(Part(replace(found.source, tail=former.tail), None))
                 return
             known = former or known
@@ -227,17 +226,20 @@ class Miner:
         return known.state is SourceState.STORED and tail is not None and held >= set(tail.drawers)
 
     def _find_former(self, found: Found, moves: Moves, options: MineOptions) -> Source | None:
-        """Return what is stored of a new file under another path, filed under its new one."""
+        """Return the file that a new one was before it was renamed; ``None`` for another one."""
         self._filer.settle(found.source.place)
         return moves.take(found.source, dry_run=options.dry_run)
 
     def _file(self, found: Found, known: Source | None, reader: TreeReader, tally: _Tally) -> None:
-        if found.talk is None:
-            self._filer.add(Part(found.source, found.chunks))
-            return
         options = reader.options
         household = Household(self._filer, found.source, known, reader.wing, options.own_wings)
-        tally.wings.update(household.add(found.talk))
+        if found.talk is not None:
+            tally.wings.update(household.add(found.talk))
+            return
+        if found.chunks is not None:
+            household.disband()
+        former = known if known is not None and known.path != found.source.path else None
+        self._filer.add(Part(found.source, found.chunks, former=former))
 
     def _keep(self, path: str, tally: _Tally) -> None:
         tally.unchanged += 1

@@ -1,7 +1,8 @@
 """Files and trees that were stored under another path and are the same still."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mempal.core.model import Source, SourceState
@@ -27,46 +28,71 @@ class Moves:
     tree: Tree
     known: dict[str, Source]
     _gone: dict[str, list[str]] | None = None
-    _origins: dict[str, str] = field(default_factory=dict)
 
     def take(self, source: Source, *, dry_run: bool) -> Source | None:
         """File a new source as one that is gone, if one holds the same.
 
         Returns:
-            What is stored of it, as of the source that is gone; ``None`` when there is none.
+            The source that is gone, as it was; ``None`` when there is none.
         """
         known = self.known.get(source.path)
-        if self.store is None or (known is not None and known.state is not SourceState.GONE):
+        if self.store is None or (known is not None and self._is_taken(self.store, known)):
             return None
         origins = self._find_gone().get(source.content_sha256)
         if not origins or not source.content_sha256:
             return None
-        origin = origins.pop(0)
-        former = self.known[origin]
-        self._origins[source.path] = origin
-        if not dry_run:
-            self.store.rename_source(former.place, source.path, source.room, source.mined_at)
-        return replace(former, path=source.path)
+        former = self.known[origins.pop(0)]
+        return former if dry_run or _rename(self.store, former, source) else None
 
-    def origin_of(self, path: str) -> str:
-        """Return the path under which what a new file holds was stored before."""
-        return self._origins[path]
+    def count_gone(self, drawers: Mapping[str, int]) -> int:
+        """Return how many files that are gone still have drawers.
 
-    def count_gone(self) -> int:
-        """Return how many files that are gone still have drawers."""
-        return sum(map(len, self._find_gone().values()))
+        Args:
+            drawers: How many current ones each file has, by path.
+        """
+        return sum(path in drawers for paths in self._find_gone().values() for path in paths)
+
+    def _is_taken(self, store: Store, known: Source) -> bool:
+        """Return whether a path stands for a file of its own, gone or not."""
+        if known.state is not SourceState.GONE:
+            return True
+        # Drawers that cards cite outlive their file.
+        return bool(store.drawers_of(known.wing, known.root, known.path))
 
     def _find_gone(self) -> dict[str, list[str]]:
         """Return the paths of sources whose files are not there, by what they held."""
         if self._gone is None:
             self._gone = defaultdict(list)
             offered = {entry.path for entry in self.tree.files}
+            spellings = {path.casefold(): path for path in offered}
             for path, source in self.known.items():
                 if source.state is not SourceState.STORED or path in offered:
                     continue
-                if not exists(source.root, path):
+                other = spellings.get(path.casefold())
+                if not exists(source.root, path) or _is_one_file(source.root, path, other):
                     self._gone[source.content_sha256].append(path)
         return self._gone
+
+
+def _rename(store: Store, former: Source, source: Source) -> bool:
+    """File a source under another path; return whether it is there now.
+
+    Another process may have let go of it, or moved it, since it was listed.
+    """
+    place = replace(former.place, path=source.path)
+    current = store.rename_source(former.place, source.path, source.room, source.mined_at)
+    filed = store.source(place)
+    same = filed is not None and filed.content_sha256 == former.content_sha256
+    # Where all drawers were superseded meanwhile, the text has to be filed to bring them back.
+    return same and bool(current or not store.keys_of([place]))
+
+
+def _is_one_file(root: str, path: str, other: str | None) -> bool:
+    """Return whether both names lead to one file, as where upper and lower case are the same."""
+    try:
+        return other is not None and Path(root, path).samefile(Path(root, other))
+    except OSError:
+        return False
 
 
 def find_former_root(store: Store, tree: Tree, wing: str) -> str | None:
@@ -75,7 +101,11 @@ def find_former_root(store: Store, tree: Tree, wing: str) -> str | None:
     for _, root in store.roots(wing):
         if root == str(tree.root) or Path(root).exists():
             continue
-        former = store.sources(wing, root)
+        former = {
+            path: source
+            for path, source in store.sources(wing, root).items()
+            if source.state is not SourceState.GONE
+        }
         found = sum(sizes.get(path) == source.size for path, source in former.items())
         if former and found * 2 >= len(former):
             return root
