@@ -12,6 +12,7 @@ from mempal.core.model import (
     Drawer,
     Repository,
     SourceClass,
+    SourceKind,
     Span,
     Verdict,
 )
@@ -292,3 +293,161 @@ def test_a_file_that_is_there_asks_neither_store_nor_git(desk, beta, monkeypatch
     assert desk.cite(beta).verdict is Verdict.SAME
     desk.write("notes.md", "changed\n")
     assert desk.cite(beta).verdict is Verdict.CHANGED
+
+
+# --- what was said in a session ---------------------------------------------------------------
+
+
+RECORDS = ['{"say": "zqone"}\n', '{"say": "zqtwo"}\n', '{"say": "zqthree"}\n']
+
+
+def say(desk: Desk, path: str, line: int, data: bytes, *, located: bool = True) -> Drawer:
+    """Store one record of a session file that holds ``data``, as its text was read from it.
+
+    Args:
+        desk: Where the session lies.
+        path: Its file.
+        line: Which of ``RECORDS`` it is, from 1 on.
+        data: Bytes of the file when it was read.
+        located: Whether the bytes of the record in the file are known.
+    """
+    record = RECORDS[line - 1].encode()
+    start = data.find(record)
+    digest = sha256(record).hexdigest()
+    span = Span(line, line, start, start + len(record), digest) if located else Span(line, line)
+    file = source(path, root=str(desk.root), content_sha256=sha256(data).hexdigest())
+    talk = source(
+        f"claude:s-{path}",
+        root="",
+        kind=SourceKind.CONVERSATION,
+        session=f"s-{path}",
+        holder=file.place,
+        content_sha256=file.content_sha256,
+    )
+    pieces = [Chunk(f"text of record {line}", span)]
+    desk.store.replace_source(file, [], {}, SourceClass.IMPORT)
+    desk.store.replace_source(talk, pieces, embed(pieces), SourceClass.IMPORT)
+    (key,) = desk.store.keys_of([talk.place])
+    (drawer,) = desk.store.get([key])
+    assert (drawer.session, drawer.source_file) == (f"s-{path}", path)
+    return drawer
+
+
+@pytest.fixture
+def session(desk: Desk) -> Drawer:
+    """The second of three records."""
+    path = desk.write("s.jsonl", "".join(RECORDS))
+    return say(desk, "s.jsonl", 2, path.read_bytes())
+
+
+def test_a_message_of_a_session_that_did_not_change_is_the_same(desk, session):
+    assert desk.cite(session) == Citation(Verdict.SAME, "s.jsonl", 2, 2)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        "".join(RECORDS) + '{"say": "zqfour"}\n' * 1_000,
+        "".join(RECORDS)[:-1],
+        "".join(RECORDS[:2]) + '{"say": "zqTHREE"}',
+        "".join(RECORDS[:2]),
+        "x" * len(RECORDS[0]) + RECORDS[1],
+    ],
+)
+def test_only_the_bytes_of_the_record_itself_count(desk, session, now):
+    desk.write("s.jsonl", now)
+    assert desk.cite(session) == Citation(Verdict.SAME, "s.jsonl", 2, 2)
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        RECORDS[0] + '{"say": "zqTWO"}\n' + RECORDS[2],
+        "x" + "".join(RECORDS),
+        RECORDS[0] + RECORDS[1][:-2],
+        RECORDS[0],
+        "",
+    ],
+)
+def test_a_record_of_other_bytes_was_changed(desk, session, now):
+    desk.write("s.jsonl", now)
+    assert desk.cite(session) == Citation(Verdict.CHANGED, "s.jsonl", 2, 2)
+
+
+def test_a_session_that_is_gone(desk, session):
+    (desk.root / "s.jsonl").unlink()
+    assert desk.cite(session) == Citation(Verdict.GONE, "s.jsonl", 2, 2)
+    desk.root.rmdir()
+    assert desk.cite(session).verdict is Verdict.GONE
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes in the file system")
+@pytest.mark.parametrize("put_there", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("real")])
+def test_what_took_the_place_of_a_session_is_not_read(desk, session, put_there):
+    (desk.root / "s.jsonl").rename(desk.root / "real")
+    put_there(desk.root / "s.jsonl")
+    assert desk.cite(session).verdict is Verdict.GONE
+
+
+@pytest.mark.parametrize("located", [True, False])
+@pytest.mark.parametrize("path", ["../secret.jsonl", "sub/../../secret.jsonl", "/etc/hostname"])
+def test_a_message_out_of_the_tree_is_not_read(desk, tmp_path, monkeypatch, path, located):
+    (tmp_path / "secret.jsonl").write_text("".join(RECORDS), "utf-8")
+    (desk.root / "sub").mkdir()
+    drawer = say(desk, path, 2, "".join(RECORDS).encode(), located=located)
+    read: list[Path] = []
+    for name in ("read_regular", "open_regular"):
+        monkeypatch.setattr(cite, name, lambda file, *_: read.append(file))
+    assert desk.cite(drawer).verdict is Verdict.GONE
+    assert read == []
+
+
+def test_a_message_behind_a_link_out_of_the_tree_is_not_read(desk, tmp_path):
+    path = desk.write("sub/s.jsonl", "".join(RECORDS))
+    drawer = say(desk, "sub/s.jsonl", 2, path.read_bytes())
+    assert desk.cite(drawer).verdict is Verdict.SAME
+    (desk.root / "sub").rename(tmp_path / "outside")
+    (desk.root / "sub").symlink_to(tmp_path / "outside")
+    assert desk.cite(drawer).verdict is Verdict.GONE
+
+
+def test_a_session_is_read_no_further_than_the_record(desk, session, monkeypatch):
+    desk.write("s.jsonl", "".join(RECORDS) * 10_000)
+    monkeypatch.setattr(cite, "read_regular", None)
+    monkeypatch.setattr(cite, "_LARGEST_FILE", 100)
+    assert desk.cite(session).verdict is Verdict.SAME
+
+
+@pytest.mark.parametrize("path", ["s.jsonl.zst", "conversations.json"])
+def test_a_message_whose_bytes_are_not_known_is_judged_by_its_whole_file(desk, path):
+    data = desk.write(path, b"whatever holds it").read_bytes()
+    drawer = say(desk, path, 2, data, located=False)
+    assert desk.cite(drawer) == Citation(Verdict.SAME, path, 2, 2)
+    desk.write(path, b"whatever holds it, and more")
+    assert desk.cite(drawer) == Citation(Verdict.UNKNOWN, path, 2, 2)
+    (desk.root / path).unlink()
+    assert desk.cite(drawer) == Citation(Verdict.GONE, path, 2, 2)
+
+
+def test_a_whole_file_that_is_too_large_to_read_is_not_known(desk, monkeypatch):
+    data = desk.write("conversations.json", b"whatever").read_bytes()
+    drawer = say(desk, "conversations.json", 2, data, located=False)
+    monkeypatch.setattr(cite, "_LARGEST_FILE", len(data) - 1)
+    assert desk.cite(drawer).verdict is Verdict.UNKNOWN
+
+
+def test_a_message_is_not_searched_for_in_other_places(desk, session, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(desk.store, "paths_of_content", refuse)
+    monkeypatch.setattr(desk.repositories, "find", refuse)
+    (desk.root / "s.jsonl").unlink()
+    assert desk.cite(session).verdict is Verdict.GONE
+
+
+def test_a_message_that_no_file_holds_is_not_judged(desk):
+    talk = source("claude:s", root="", kind=SourceKind.CONVERSATION, session="s")
+    pieces = [Chunk("zqsaid")]
+    desk.store.replace_source(talk, pieces, embed(pieces), SourceClass.IMPORT)
+    assert desk.cite(desk.store.get([1])[0]).verdict is Verdict.UNKNOWN
