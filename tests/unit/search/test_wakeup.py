@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mempal.core.model import Chunk, SourceClass, Span
+from mempal.core.model import Chunk, SourceClass, SourceKind, Span, Voice
 from mempal.core.recall import estimate_tokens
 from mempal.search.wakeup import wake_up
 from mempal.testing import MemoryStore
@@ -148,3 +148,112 @@ def test_the_budget_holds_whatever_is_stored(texts, budget, importance):
     assert woken.estimated_tokens <= max(budget, estimate_tokens("# Memory"))
     assert len({item.drawer_id for item in woken.items}) == len(woken.items)
     assert bool(woken.items) == ("<recalled" in woken.text)
+
+
+# --- whose words are told -------------------------------------------------------------------------
+
+
+def say(store: MemoryStore, name: str, *said: tuple[SourceClass, str], day: int = 40) -> None:
+    """Store a session that was mined on a day; its n-th message was said n days after the first."""
+    file = source(f"{name}.jsonl", mined_at=day * DAY)
+    talk = source(
+        f"claude:{name}",
+        root="",
+        kind=SourceKind.CONVERSATION,
+        session=name,
+        holder=file.place,
+        mined_at=day * DAY,
+    )
+    pieces = [
+        Chunk(text, Span(line, line), "", Voice(None, speaker, (99 + line) * DAY))
+        for line, (speaker, text) in enumerate(said, 1)
+    ]
+    store.replace_source(file, [], {}, SourceClass.IMPORT)
+    store.replace_source(talk, pieces, embed(pieces), SourceClass.IMPORT)
+
+
+UNTRUSTED = sorted(set(SourceClass) - {SourceClass.PERSON, SourceClass.FILE})
+
+
+@pytest.mark.parametrize("speaker", UNTRUSTED)
+@pytest.mark.parametrize("importance", [0, 5])
+def test_only_people_and_files_are_heard(store, speaker, importance):
+    before = wake_up(store, "w", "", 2_000)
+    say(store, "talk", (speaker, "zquntrusted words"))
+    pieces = [Chunk("zquntrusted note")]
+    store.add_manual(
+        by_hand("given", mined_at=99 * DAY),
+        pieces,
+        embed(pieces),
+        importance=importance,
+        source_class=speaker,
+    )
+    woken = wake_up(store, "w", "", 2_000)
+    assert "zquntrusted" not in woken.text
+    assert woken.items == before.items
+
+
+def test_where_nobody_may_be_heard_nothing_is_told():
+    store = MemoryStore()
+    say(store, "talk", *((speaker, f"by {speaker}") for speaker in UNTRUSTED))
+    woken = wake_up(store, "w", "", 2_000)
+    assert (woken.text, woken.items) == ("# Memory", ())
+    assert "nothing is remembered" in woken.hint
+
+
+def test_what_a_person_said_among_others_is_heard(store):
+    say(
+        store,
+        "talk",
+        (SourceClass.PERSON, "zqperson asks"),
+        (SourceClass.ASSISTANT, "zqassistant answers"),
+        (SourceClass.TOOL, "zqtool ran"),
+    )
+    text = wake_up(store, "w", "", 2_000).text
+    assert "zqperson asks" in text
+    assert "zqassistant" not in text
+    assert "zqtool" not in text
+
+
+def test_notes_come_before_what_was_said_in_sessions(store):
+    say(store, "talk", (SourceClass.PERSON, "zqsaid in a session"), day=90)
+    woken = wake_up(store, "w", "", 2_000)
+    places = order(
+        woken.text,
+        "a decision that matters",
+        "a note",
+        "what this project is",
+        "zqsaid in a session",
+        "a new piece of code",
+    )
+    assert places == sorted(places)
+
+
+def test_a_small_budget_goes_to_notes_first(store):
+    note(store, by_hand("old", mined_at=1 * DAY), "zqnote of old", importance=0)
+    for number in range(30):
+        said = (SourceClass.PERSON, f"zqsaid {number} " + "and so on " * 20)
+        say(store, f"talk{number}", said, day=90 + number)
+    woken = wake_up(store, "w", "", 400)
+    assert "zqnote of old" in woken.text
+    assert woken.text.index("zqnote of old") < woken.text.index("zqsaid")
+
+
+def test_the_day_of_a_message_is_the_one_it_was_said_on(store):
+    say(store, "talk", (SourceClass.PERSON, "zqsaid long after"), day=40)
+    woken = wake_up(store, "w", "", 2_000)
+    labels = re.findall(r"^\[(.*)\]$", woken.text, re.MULTILINE)
+    (label,) = [label for label in labels if "talk.jsonl" in label]
+    (drawer_id,) = [item.drawer_id for item in woken.items if item.source_file == "talk.jsonl"]
+    # Day 100 after the epoch, though it was mined on day 40.
+    assert label == f"w/r talk.jsonl:1-1 | person | 1970-04-11 | {drawer_id}"
+
+
+def test_what_was_deleted_or_superseded_is_not_told(store):
+    (deleted,) = [drawer for drawer in store.get([1, 2, 3, 4, 5, 6]) if drawer.content == "a note"]
+    store.delete_drawers([deleted.key], 500)
+    put(store, source("src/new.py", mined_at=21 * DAY), "a newer piece of code")
+    text = wake_up(store, "w", "", 2_000).text
+    assert "a note" not in text
+    assert "a new piece" not in text
+    assert "a newer piece of code" in text
