@@ -17,7 +17,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,24 +45,26 @@ class Fault:
     Attributes:
         watched: Whether moments are counted; they are when anything else is asked for.
         kill: Number of the moment, from 1 on, at which the process kills itself.
+        pause: Number of the moment at which it waits; see :func:`held`. 0: before it begins.
+        gate: The pipe at which it waits.
         largest: Bytes beyond which no file may grow.
         dies: Whether growing beyond that kills the process amid the write; else it is an error.
         pages: Pages beyond which the database may not grow, as on a disk that is full.
         checkpoint: Pages of the WAL after which SQLite moves them into the database.
         patience: Seconds to wait for locks.
         bound: Whether permission bits bind the process, whoever it runs as.
-        wait: A file that is waited for before the command begins.
     """
 
     watched: bool = False
     kill: int | None = None
+    pause: int | None = None
+    gate: str = ""
     largest: int | None = None
     dies: bool = False
     pages: int | None = None
     checkpoint: int | None = None
     patience: float | None = None
     bound: bool = False
-    wait: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class Driver:
     """The process that runs commands, as a test sees it."""
 
     def __init__(self) -> None:
+        self._due = 0
         self._process = subprocess.Popen(
             [sys.executable, "-W", "error", __file__],
             stdin=subprocess.PIPE,
@@ -104,18 +108,25 @@ class Driver:
             fault: What they meet; see :class:`Fault`.
         """
         assert self._process.stdin
+        while self._due:  # a test that failed did not wait
+            self._take()
         order = {"home": str(home), "commands": [list(map(str, command)) for command in commands]}
         self._process.stdin.write(json.dumps({**order, "fault": fault}) + "\n")
         self._process.stdin.flush()
+        self._due += 1
 
     def wait(self) -> list[Ran]:
         """Return how the commands ended that were started last; one that was killed is the last."""
-        assert self._process.stdout
-        answers = json.loads(self._process.stdout.readline())
-        ended = [Ran(**{**answer, "moments": tuple(answer["moments"])}) for answer in answers]
+        ended = self._take()
         for ran in ended:
             assert "Traceback" not in ran.stdout + ran.stderr, ran
         return ended
+
+    def _take(self) -> list[Ran]:
+        assert self._process.stdout
+        answers = json.loads(self._process.stdout.readline())
+        self._due -= 1
+        return [Ran(**{**answer, "moments": tuple(answer["moments"])}) for answer in answers]
 
     def run_all(self, home: Path, *commands: Sequence[str | Path], **fault: Any) -> list[Ran]:
         """Run commands in one process and return how they ended."""
@@ -133,6 +144,19 @@ class Driver:
         assert self._process.returncode == 0
 
 
+@contextmanager
+def held(gate: Path) -> Iterator[None]:
+    """Wait until a command has come to its pause, and hold it there.
+
+    Whoever opens one end of a pipe waits for the other, so nobody has to look again and again.
+    """
+    descriptor = os.open(gate, os.O_WRONLY)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
 # --- in the driver -----------------------------------------------------------------------------
 
 
@@ -140,20 +164,28 @@ class Moments:
     """The moments at which one command is about to write, in the order in which they come.
 
     Args:
-        kill: Number of the moment that is the last one.
+        fault: At which of them the process dies, or waits.
         home: Only what happens to files below this folder counts.
     """
 
-    def __init__(self, kill: int | None, home: str) -> None:
+    def __init__(self, fault: Fault, home: str) -> None:
         self.names: list[str] = []
-        self._kill = kill
+        self._fault = fault
         self._home = home
 
     def meet(self, name: str) -> None:
-        """Note a moment, and die when it is the last one."""
+        """Note a moment; die when it is the last one."""
         self.names.append(name)
-        if len(self.names) == self._kill:
+        if len(self.names) == self._fault.kill:
             os.kill(os.getpid(), signal.SIGKILL)
+        if len(self.names) == self._fault.pause:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until the test lets go of the gate."""
+        descriptor = os.open(self._fault.gate, os.O_RDONLY)
+        os.read(descriptor, 1)
+        os.close(descriptor)
 
     def see_statement(self, statement: str) -> None:
         """Look at a statement that SQLite is about to run, its own on the word index included."""
@@ -255,10 +287,10 @@ def _run(order: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Run commands in this process, which does nothing else any more."""
     fault = Fault(**order["fault"])
     os.environ["MEMPAL_HOME"] = order["home"]
-    moments = Moments(fault.kill, order["home"])
+    moments = Moments(fault, order["home"])
     _arrange(fault, moments)
-    while fault.wait is not None and not Path(fault.wait).exists():
-        pass
+    if fault.pause == 0:
+        moments.wait()
     answers = []
     for arguments in order["commands"]:
         answers.append(_call(arguments))

@@ -10,7 +10,9 @@ read from history, redacted.
 import json
 import os
 import random
+import re
 import shutil
+import signal
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,11 +28,13 @@ from tests.cases.support import LONG_AGO_NS
 from tests.faults import Driver, Ran
 from tests.repositories import commit_all, run_git, write_files
 
-KILLED = -9
+KILLED = -signal.SIGKILL
+FULL = re.compile("no space left|failed to read or write|cannot be written|File too large")
 # Moments at which a row is written, within a transaction.
 _ROWS = ("INSERT", "UPDATE", "DELETE", "REPLACE")
 SEED = 20_261_201
 RANDOM_POINTS = 50
+TORN = 7
 ASKING = tuple(
     ("search", query, "--json", "-n", "50")
     for query in ("zqpump rotor", "zqvalve zqhello", "why was the gauge replaced")
@@ -283,6 +287,142 @@ def test_killed_at_any_moment(world: World, tmp_path: Path, name: str):
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(try_some, range(len(world.drivers))))
+
+
+@pytest.mark.parametrize("name", ["mine", "first", "forget"])
+def test_torn_writes(world: World, tmp_path: Path, name: str):
+    """A process may die amid a write of SQLite's own: to the log, or while it is moved over."""
+    scenario, driver = SCENARIOS[name], world.drivers[0]
+    home = copy_palace(world, scenario.base, tmp_path / "home")
+    arguments = scenario.arguments(world)
+    calm, *asked = driver.run_all(home, arguments, *ASKING)
+    assert calm.code == 0, calm
+    wanted = read_state(home), read_hits(asked)
+    end = (home / "palace.db").stat().st_size
+    torn = 0
+    for step in range(1, TORN + 1):
+        copy_palace(world, scenario.base, home)
+        largest = end * step // TORN - 700 * (step % 3)
+        ran = driver.run(home, *arguments, largest=largest, dies=True, checkpoint=3)
+        torn += ran.code == -signal.SIGXFSZ
+        assert ran.code in {0, -signal.SIGXFSZ}
+        where = f"{name} at {largest} of {end} bytes"
+        check_sound(driver, home, where)
+        check_completed(driver, home, arguments, scenario.again, wanted, where)
+    assert torn >= TORN // 2
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_full_disk(world: World, tmp_path: Path, name: str):
+    """Where nothing more can be written a command says so, stores nothing by halves and goes on."""
+    scenario, driver = SCENARIOS[name], world.drivers[0]
+    home = copy_palace(world, scenario.base, tmp_path / "home")
+    arguments = scenario.arguments(world)
+    calm, *asked = driver.run_all(home, arguments, *ASKING)
+    assert calm.code == 0, calm
+    wanted = read_state(home), read_hits(asked)
+    end = (home / "palace.db").stat().st_size
+    pages = end // 4096
+    faults: list[dict[str, int]] = [
+        *({"largest": end * step // 3} for step in range(3)),
+        *({"pages": pages * step // 3} for step in (1, 2)),
+    ]
+    refused = 0
+    for fault in faults:
+        copy_palace(world, scenario.base, home)
+        ran = driver.run(home, *arguments, **fault)
+        where = f"{name} with {fault}"
+        assert ran.code in {0, 1}, (where, ran)
+        if ran.code:
+            refused += 1
+            assert FULL.search(ran.stderr), (where, ran)
+            assert str(home) in ran.stderr, (where, ran)
+        check_sound(driver, home, where)
+        check_completed(driver, home, arguments, scenario.again, wanted, where)
+    assert refused >= 2
+
+
+def test_a_palace_that_must_not_be_written(world: World, tmp_path: Path):
+    driver, home = world.drivers[0], copy_palace(world, "mine", tmp_path / "home")
+    before = read_state(home)
+    places = [home, *home.rglob("*")]
+    for place in places:
+        place.chmod(0o500 if place.is_dir() else 0o400)
+    try:
+        asked = driver.run_all(home, *ASKING, ("status",), ("doctor",), ("runs",), bound=True)
+        refused = driver.run_all(
+            home, mining(world.root), ("add", "note"), ("undo", "1"), ("reindex",), bound=True
+        )
+    finally:
+        for place in places:
+            place.chmod(0o700 if place.is_dir() else 0o600)
+    assert [ran.code for ran in asked] == [0] * len(asked), asked
+    assert read_hits(asked[: len(ASKING)])
+    for ran in refused:
+        assert ran.code == 1, ran
+        assert "palace.db cannot be written" in ran.stderr
+        assert "permission" in ran.stderr
+    assert read_state(home) == before
+
+
+def test_a_folder_in_which_no_palace_may_be_made(world: World, tmp_path: Path):
+    driver, home = world.drivers[0], tmp_path / "closed" / "home"
+    home.parent.mkdir(mode=0o500)
+    ran, asked = driver.run_all(
+        home, mining(world.root), ("search", "zqpump", "--json"), bound=True
+    )
+    assert ran.code == 1, ran
+    assert "palace.db cannot be written (Permission denied)" in ran.stderr
+    assert (asked.code, asked.json["results"]) == (0, []), asked
+    assert list(home.parent.iterdir()) == []
+
+
+def test_a_run_that_was_killed_can_be_undone(world: World, tmp_path: Path):
+    driver, home = world.drivers[0], copy_palace(world, "mine", tmp_path / "home")
+    before = read_state(home)
+    calm = driver.run(home, *mining(world.root), watched=True)
+    wanted = read_state(home)
+    commits = [place for place, name in enumerate(calm.moments, 1) if name == "COMMIT"]
+    for point in commits[2::3]:
+        copy_palace(world, "mine", home)
+        assert driver.run(home, *mining(world.root), kill=point).code == KILLED
+        run = driver.run(home, "runs", "--json").json["runs"][0]
+        assert (run["run"], run["verb"], run["state"]) == (3, "mine", "stopped")
+        undone, again = driver.run_all(home, ("undo", "3"), ("undo", "3"))
+        assert (undone.code, again.code) == (0, 2), (undone, again)
+        state = read_state(home)
+        for part in ("drawers", "sources"):
+            assert state[part] == before[part], point
+        check_sound(driver, home, "undone")
+        assert driver.run(home, *mining(world.root)).code == 0
+        assert read_state(home)["drawers"] == wanted["drawers"]
+
+
+@pytest.mark.parametrize("moment", ["VACUUM", "PRAGMA WAL_CHECKPOINT", "DELETE meta", "fsync"])
+def test_whoever_writes_next_ends_the_work_of_a_forget_that_died(
+    world: World, tmp_path: Path, moment: str
+):
+    driver, home = world.drivers[0], copy_palace(world, "forget", tmp_path / "home")
+    forget = SCENARIOS["forget"].arguments(world)
+    assert holds_text(home, b"greeting of the north pump")
+    calm = driver.run(home, *forget, watched=True)
+    assert not holds_text(home, b"greeting of the north pump")
+    copy_palace(world, "forget", home)
+    point = calm.moments.index(moment) + 1
+    assert driver.run(home, *forget, kill=point).code == KILLED
+    added, doctor = driver.run_all(
+        home, ("add", "Ask the miller.", "--wing", "pumps"), ("doctor", "--json")
+    )
+    assert added.code == 0, added
+    assert doctor.json["healthy"], doctor
+    assert not holds_text(home, b"greeting of the north pump")
+    (again,) = driver.run_all(home, mining(world.root))
+    assert again.code == 0, again
+    assert not holds_text(home, b"greeting of the north pump")
+
+
+def holds_text(home: Path, text: bytes) -> bool:
+    return any(text in path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
 def check_sound(driver: Driver, home: Path, where: str) -> None:
