@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -9,6 +10,7 @@ from mempal.core.errors import BusyError, NotFoundError, UsageError
 from mempal.core.reports import MineOptions
 from mempal.core.runs import RunState
 from mempal.ingest import filing
+from mempal.search import meaning
 from tests.cases.support import Silence, age, mine
 from tests.drawers import put, source
 from tests.repositories import write_files
@@ -204,3 +206,31 @@ def test_runs_of_two_trees_are_undone_in_any_order(palace, tmp_path):
     assert [drawer.content for drawer in list_drawers(palace)] == ["zqsecond\n"]
     palace.runs.undo(second)
     assert look(palace) == []
+
+
+def test_every_verb_leaves_the_index_as_new_as_the_store(palace, tree, one, opened, monkeypatch):
+    monkeypatch.setattr(meaning, "_PATIENCE", 0)
+    monkeypatch.setattr(meaning, "_PATIENCE_SHARE", 0)
+
+    def count() -> int:
+        with opened() as store, closing(palace.access.outfit.open_index(store)) as index:
+            assert index.position() == store.revision()
+            return index.count()
+
+    mine(palace, tree, wing="w")
+    assert count() == 3
+    drawer = one("zqplan")
+    palace.removal.delete([drawer.id])
+    assert count() == 2
+    palace.removal.restore([drawer.id])
+    assert count() == 3
+    (added,) = palace.drawers.add("zqjot", wing="w", room="r").drawer_ids
+    assert count() == 4
+    palace.removal.delete([added])
+    palace.removal.purge(before=None, wing=None, dry_run=False)
+    assert count() == 3
+    (tree / "plan.md").unlink()
+    number = palace.mining.sync("w", apply=True).run
+    count()
+    palace.runs.undo(number)
+    assert count() == 3
