@@ -14,6 +14,7 @@ from mempal import __version__
 from mempal.cli import (
     archive,
     drawers,
+    duplicates,
     failures,
     mine,
     removal,
@@ -35,6 +36,11 @@ _COMMANDS: tuple[Command, ...] = (
     ("search", search.search, "mempal search 'where are invoices rounded' -n 5"),
     ("wake-up", search.wake_up, "mempal wake-up --wing shop --max-tokens 600"),
     ("add", drawers.add, "mempal add 'Deploys wait for QA.' --room decisions"),
+    (
+        "check-duplicate",
+        duplicates.check_duplicate,
+        "mempal check-duplicate 'Deploys wait for QA.' --threshold 0.85",
+    ),
     ("show", drawers.show, "mempal show drawer_4f2a"),
     ("sync", sync.sync, "mempal sync --wing shop --apply"),
     ("delete", removal.delete, "mempal delete drawer_4f2a"),

@@ -2,8 +2,8 @@
 
 A conversation is one source whatever file holds it: an export that has grown and has another name,
 a session that its tool moved to an archive. The file that holds most of it is the one it is cited
-in. Where two files go apart, or one begins in the middle, what the second holds is stored beside,
-so that nothing is lost and every drawer is cited where it stands.
+in. Where two files go apart, or one begins in the middle, what only the second holds is stored
+beside, so that nothing is lost or doubled and every drawer is cited where it stands.
 """
 
 import re
@@ -123,17 +123,20 @@ class Household:
 
     def _identify(self, store: Store, part: Part, held: Source | None) -> Part | None:
         """Return the part as it is to be stored; ``None`` when another file holds all of it."""
-        if held is not None:
-            return self._as(part, held.place)
         place = part.source.place
         self.filer.settle(place)
+        if held is not None:
+            keeps = held.path == place.path or not part.source.session
+            return self._as(part, held.place) if keeps else self._split(store, part, held.place)
         stored = store.source(place)
         if stored is None or stored.holder is None or stored.holder == self.file.place:
             return part
         beside = replace(place, path=f"{place.path}@{self._name_file()}")
         # Without a key, what another file once had in this place is another conversation.
-        if not part.source.session or store.source(beside) is not None:
+        if not part.source.session:
             return self._as(part, beside)
+        if store.source(beside) is not None:
+            return self._split(store, part, beside)
         return self._weigh(store, part, stored.holder, beside)
 
     def _weigh(self, store: Store, part: Part, holder: Place, beside: Place) -> Part | None:
@@ -149,7 +152,18 @@ class Household:
         # An answer that was stored may have been longer since, or not so long yet.
         if said.startswith(told) or (not left and _begins_alike(store, part)):
             return part
-        return None if told.startswith(said) else self._as(part, beside)
+        return None if told.startswith(said) else self._split(store, part, beside)
+
+    def _split(self, store: Store, part: Part, beside: Place) -> Part:
+        """Return what a file holds behind the beginning that both have, to be stored beside."""
+        place, chunks = part.source.place, part.chunks or ()
+        stored = store.drawers_of(place.wing, place.root, place.path)
+        shared = 0
+        for drawer, chunk in zip(stored, chunks, strict=False):
+            if drawer.content != chunk.content:
+                break
+            shared += 1
+        return replace(self._as(part, beside), chunks=chunks[shared:])
 
     def _as(self, part: Part, place: Place) -> Part:
         wing, root, path = place.wing, place.root, place.path

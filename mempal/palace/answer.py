@@ -1,6 +1,7 @@
 """Asking a store that is open: what the search verb, and verbs that search for others, share."""
 
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from mempal.core.model import SearchResult
 from mempal.core.ports import Store
@@ -17,6 +18,14 @@ def answer(access: Access, store: Store, request: Request) -> SearchResult:
     Raises:
         UsageError: The mode is unknown, or the limit is not positive.
     """
+    with opening_meaning(access, store) as open_meaning:
+        citer = Citer(store, access.outfit.repositories, read_text)
+        return search(store, open_meaning, citer, request)
+
+
+@contextmanager
+def opening_meaning(access: Access, store: Store) -> Iterator[Callable[[], IndexMeaning]]:
+    """Give a function that opens what answers by meaning, and close what it has opened."""
     with ExitStack() as opened:
 
         def open_meaning() -> IndexMeaning:
@@ -25,5 +34,4 @@ def answer(access: Access, store: Store, request: Request) -> SearchResult:
                 opened.callback(index.close)
             return IndexMeaning(store, access.outfit.open_embedder(), index)
 
-        citer = Citer(store, access.outfit.repositories, read_text)
-        return search(store, open_meaning, citer, request)
+        yield open_meaning
