@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,9 @@ from mempal.cli.options import (
     read_text,
 )
 from mempal.cli.session import choose_wing, note_wing, open_palace
-from mempal.search.duplicates import Duplicate, Duplicates
+
+if TYPE_CHECKING:  # what compares texts is loaded once there is a text to compare
+    from mempal.search.duplicates import Duplicate, Duplicates
 
 _PREVIEW = 100
 
@@ -55,7 +57,7 @@ def check_duplicate(
     )
 
 
-def describe_duplicates(found: Duplicates) -> Document:
+def describe_duplicates(found: "Duplicates") -> Document:
     """Return the document of ``check-duplicate``."""
     return {
         "duplicate": found.duplicate,
@@ -68,7 +70,7 @@ def describe_duplicates(found: Duplicates) -> Document:
     }
 
 
-def show_duplicates(found: Duplicates) -> Iterator[Block]:
+def show_duplicates(found: "Duplicates") -> Iterator[Block]:
     """Show what is like the text, best first, one drawer a line."""
     rows = tuple(
         (
@@ -83,7 +85,7 @@ def show_duplicates(found: Duplicates) -> Iterator[Block]:
     yield Table((), rows) if rows else Line("nothing like it is stored")
 
 
-def _describe(match: Duplicate) -> Document:
+def _describe(match: "Duplicate") -> Document:
     drawer = match.drawer
     return {
         "drawer_id": drawer.id,
