@@ -28,6 +28,7 @@ COMMANDS = (
     "search",
     "wake-up",
     "add",
+    "check-duplicate",
     "show",
     "wings",
     "rooms",
