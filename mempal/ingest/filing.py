@@ -4,7 +4,7 @@ Each source is stored in a transaction of its own, in the order in which it was 
 is stopped leaves whole sources only.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from mempal.core.errors import VectorsMissingError
@@ -74,6 +74,11 @@ class Filer:
     def settle(self, place: Place) -> None:
         """Store what waits when a source at ``place`` is part of it."""
         if any(part.source.place == place for part in self._waiting):
+            self.flush()
+
+    def settle_sessions(self, sessions: Collection[str]) -> None:
+        """Store what waits when one of these conversations is part of it."""
+        if any(part.source.session in sessions for part in self._waiting):
             self.flush()
 
     def flush(self) -> None:

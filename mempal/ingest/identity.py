@@ -15,7 +15,7 @@ from mempal.core.model import Changes, Place, Source, SourceClass, SourceKind
 from mempal.core.names import clean_name
 from mempal.core.ports import Store
 from mempal.core.project import default_wing
-from mempal.ingest.conversation import Conversation, Talk, exists
+from mempal.ingest.conversation import Conversation, Talk
 from mempal.ingest.filing import Filer, Part
 
 _DIGITS = 12
@@ -141,7 +141,7 @@ class Household:
 
     def _weigh(self, store: Store, part: Part, holder: Place, beside: Place) -> Part | None:
         """Return the part as it is to be stored when ``holder`` holds the conversation so far."""
-        left = exists(holder.root, holder.path)
+        left = _is_as_read(store, holder)
         changes = store.preview_source(part.source, part.chunks or ())
         brings = changes.added or changes.restored
         if not brings and (left or changes.superseded):
@@ -177,6 +177,16 @@ def _name_project(folder: str) -> str:
         return clean_name(default_wing(path))
     # The folder of another machine, where only its own name can be told.
     return clean_name(re.split(r"[/\\]", folder.rstrip("/\\"))[-1])
+
+
+def _is_as_read(store: Store, place: Place) -> bool:
+    """Return whether a file is there as it was when it was read, and so holds what is stored."""
+    known = store.source(place)
+    try:
+        found = Path(place.root, place.path).lstat()
+    except (OSError, ValueError):
+        return False
+    return known is None or (known.size, known.mtime_ns) == (found.st_size, found.st_mtime_ns)
 
 
 def _join(store: Store, part: Part) -> tuple[str, str]:

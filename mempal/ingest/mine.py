@@ -222,13 +222,16 @@ class Miner:
         if known is None or known.tail is None or self._store is None or self._filer.former:
             return False
         tail = load_tail(known.tail)
+        if tail is None:
+            return False
+        self._filer.settle_sessions(tail.drawers)  # another file may just have taken them over
         # What is stored beside lacks a beginning, and so is not where the tail says.
         held = {
             source.session
             for source in self._store.held_in(known.place)
             if not source.session or source.path.partition(":")[2] == source.session
         }
-        return known.state is SourceState.STORED and tail is not None and held >= set(tail.drawers)
+        return known.state is SourceState.STORED and held >= set(tail.drawers)
 
     def _find_former(self, found: Found, moves: Moves, options: MineOptions) -> Source | None:
         """Return the file that a new one was before it was renamed; ``None`` for another one."""
