@@ -186,6 +186,11 @@ class MemoryRuns(MemoryState):
                 )
 
     def _return_sources(self, sources: dict[int, tuple[Source, int | None] | None]) -> None:
+        holders = {
+            self._numbers[place]: self._numbers[source.holder]
+            for place, source in self._sources.items()
+            if source.holder is not None
+        }
         for number, former in sources.items():
             place = self._find_place(number)
             if place is None:
@@ -198,9 +203,12 @@ class MemoryRuns(MemoryState):
         kept = {number: former for number, former in sources.items() if former is not None}
         for number, (source, _) in kept.items():
             self._sources[source.place], self._numbers[source.place] = source, number
-        for source, holder in kept.values():
+        # Whoever is held in a source that returns elsewhere is held there, changed itself or not.
+        holders.update({number: holder for number, (_, holder) in kept.items() if holder})
+        for place, source in list(self._sources.items()):
+            holder = holders.get(self._numbers[place])
             home = None if holder is None else self._find_place(holder)
-            self._sources[source.place] = replace(source, holder=home)
+            self._sources[place] = replace(source, holder=home)
 
     def _return_drawers(self, homes: dict[int, int], drawers: dict[int, tuple[Any, ...]]) -> None:
         for key, (number, lapses, *values) in drawers.items():
