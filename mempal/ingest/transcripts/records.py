@@ -96,6 +96,8 @@ def read_records(
 ) -> Iterator[Record | Problem]:
     """Yield every object and every problem of a file in order; blank lines are passed over.
 
+    A line that no newline ends is the last one, even where the file grows while it is read.
+
     Args:
         file: The file; one that cannot seek must stand at ``offset``.
         offset: Where to begin, in bytes: the beginning of a line.
@@ -118,6 +120,8 @@ def read_records(
             offset += skipped
             reason = f"longer than {longest >> 20} MiB, left out"
             yield Problem(line, reason, torn=not complete, line_start=start, line_end=offset)
+        if not complete:
+            return  # what a writer adds meanwhile is the rest of this line, not another one
         line += 1
 
 

@@ -8,6 +8,7 @@ import pytest
 from mempal.ingest.transcripts.records import (
     Problem,
     Problems,
+    Record,
     clean_text,
     read_instant,
     read_records,
@@ -137,6 +138,30 @@ def test_a_last_line_without_its_end_is_torn(line):
     assert last.torn
     assert str(last) == "line 2: cut off at the end of the file"
     assert last.line_start == 8
+
+
+class Growing(BytesIO):
+    """A file that another process adds to whenever its end was met."""
+
+    def __init__(self, data, *more):
+        super().__init__(data)
+        self.more = list(more)
+
+    def readline(self, size=-1):
+        line = super().readline(size)
+        if not line.endswith(b"\n") and self.more:
+            here = self.tell()
+            self.write(self.more.pop(0))
+            self.seek(here)
+        return line
+
+
+@pytest.mark.parametrize("rest", [b'2}\n{"c": 3}\n', b"\n"])
+def test_what_a_writer_adds_meanwhile_is_no_other_line(rest):
+    first, second = b'{"a": 1}\n', b'{"b": 2}' if rest == b"\n" else b'{"b": '
+    *_, last = list(read_records(Growing(first + second, rest)))
+    assert (last.line, last.line_start, last.line_end) == (2, 9, 9 + len(second))
+    assert not last.complete if isinstance(last, Record) else last.torn
 
 
 @pytest.mark.parametrize("ending", [b"", b"\n"])
