@@ -35,10 +35,13 @@ settings.register_profile(
 )
 settings.load_profile("ci" if os.environ.get("CI", "").lower() in {"1", "true"} else "dev")
 
-# Variables that would let the caller's terminal, git or mempal settings decide what a test sees.
+# Variables that would let the caller's terminal, git, agents or mempal settings decide what a test
+# sees.
 _FOREIGN_PREFIXES = ("GIT_", "MEMPAL_", "XDG_", "CLICOLOR")
 _FOREIGN_NAMES = frozenset(
     {
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
         "COLUMNS",
         "FORCE_COLOR",
         "GITHUB_ACTIONS",

@@ -132,6 +132,7 @@ def describe_diagnosis(diagnosis: Diagnosis) -> Document:
         "home": diagnosis.home,
         "healthy": diagnosis.healthy,
         "findings": [asdict(finding) for finding in diagnosis.findings],
+        "sessions": [asdict(balance) for balance in diagnosis.sessions],
     }
 
 

@@ -303,11 +303,35 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionBalance:
+    """How many sessions in a folder of a coding agent's are stored.
+
+    ``total`` is the number of sessions on disk, ``missing`` of those of which nothing is stored,
+    ``grown`` of those that have changed since.
+
+    Attributes:
+        host: ``claude-code`` or ``codex``.
+        days_left: Whole days until the host deletes the first that is missing or grown; ``None``
+            when it deletes none.
+        note: What is odd about that; empty for nothing.
+    """
+
+    host: str
+    folder: str
+    total: int
+    missing: int
+    grown: int
+    days_left: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All results of a health check."""
+    """All results of a health check, and the balance of the sessions on this machine."""
 
     home: str
     findings: tuple[Finding, ...]
+    sessions: tuple[SessionBalance, ...] = ()
 
     @property
     def healthy(self) -> bool:

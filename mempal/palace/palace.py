@@ -1,6 +1,7 @@
 """The face of the library: what is asked of a palace, and the groups of what is done to it."""
 
-from contextlib import closing
+import os
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -8,8 +9,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from mempal import __version__
+from mempal.core.clock import now
 from mempal.core.config import Config
-from mempal.core.errors import NotFoundError
+from mempal.core.errors import MempalError, NotFoundError
 from mempal.core.model import Scope, SearchResult
 from mempal.core.names import normalize_name
 from mempal.core.outfit import Outfit
@@ -20,6 +22,7 @@ from mempal.core.reports import (
     IndexStatus,
     ReindexReport,
     RoomList,
+    SessionBalance,
     Status,
     WakeUp,
 )
@@ -207,8 +210,24 @@ class Palace:
             return IndexStatus(index.name, index.count(), pending)
 
     def diagnose(self) -> Diagnosis:
-        """Check everything without writing."""
-        return diagnose(self.config, self.access.outfit)
+        """Check everything without writing, and count the sessions that are not stored yet."""
+        from mempal.ingest.sessions import judge_sessions
+
+        diagnosis = diagnose(self.config, self.access.outfit)
+        sessions = self._count_sessions()
+        finding = judge_sessions(sessions, Path.home())
+        findings = diagnosis.findings if finding is None else (*diagnosis.findings, finding)
+        return replace(diagnosis, findings=findings, sessions=sessions)
+
+    def _count_sessions(self) -> tuple[SessionBalance, ...]:
+        from mempal.ingest.sessions import count_sessions, find_session_folders
+
+        folders = find_session_folders(os.environ, Path.home())
+        if not self.exists():
+            return count_sessions(folders, None, now())
+        with suppress(MempalError), self.access.open(writable=False) as store:
+            return count_sessions(folders, store, now())
+        return ()  # the check of the database has told why nobody knows
 
     def audit(self, wing: str | None, progress: Progress) -> AuditReport:
         """Prove from disk that everything of every mined tree is stored, skipped or excluded.
