@@ -8,9 +8,11 @@ them. SQLite, the index files and the signal are the real ones.
 """
 
 import ctypes
+import importlib
 import io
 import json
 import os
+import pkgutil
 import re
 import resource
 import signal
@@ -359,18 +361,16 @@ def _fork(work: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 def _warm() -> None:
-    """Load what commands load, and build the command line, once for all forks."""
+    """Load all that a command may load, and build the command line, once for all forks."""
     import filelock  # noqa: F401
     import numpy as np  # noqa: F401
 
-    from mempal.adapters.embedders import static  # noqa: F401
-    from mempal.adapters.exact import index  # noqa: F401
-    from mempal.adapters.git import history  # noqa: F401
-    from mempal.adapters.sqlite import store, transfer  # noqa: F401
+    import mempal
     from mempal.cli import app
-    from mempal.palace import archive, mining  # noqa: F401
-    from mempal.testing import HashEmbedder  # noqa: F401
 
+    for module in pkgutil.walk_packages(mempal.__path__, "mempal."):
+        if not module.name.startswith(("mempal.__main__", "mempal.adapters.chroma")):
+            importlib.import_module(module.name)
     command = app.get_command(app.build_app(rich=False))
     app.build_app = lambda **_: None  # type: ignore[assignment]
     app.get_command = lambda _: command
