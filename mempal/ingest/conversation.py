@@ -111,7 +111,7 @@ def read_talk(absolute: Path, path: str, form: Format, tail: Tail | None) -> Tal
         ValueError: It is compressed, and damaged.
     """
     with _open(absolute, path) as file:
-        if tail is not None and (is_compressed(path) or not tail.fits(file)):
+        if tail is not None and (is_compressed(path) or not tail.fits(file, form)):
             tail = None
         transcript = _read(file, absolute, form, tail)
         return _compose(file, path, transcript, tail if transcript.resumed else None)
@@ -164,7 +164,8 @@ def _compose(file: BinaryIO, path: str, transcript: Transcript, tail: Tail | Non
             for session, count in checkpoint.settled.items()
             if count
         }
-        after = Tail(checkpoint, drawers, hash_before(file, checkpoint.offset))
+        guard = hash_before(file, checkpoint.offset)
+        after = Tail(checkpoint, drawers, guard, transcript.format)
     return Talk(
         transcript.format, conversations, transcript.resumed, transcript.problems, redactions, after
     )

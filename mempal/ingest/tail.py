@@ -21,26 +21,32 @@ class Tail:
         checkpoint: Where the format's reader goes on.
         drawers: For each session, how many drawers hold what lies before it.
         guard: Hash of bytes before it; a file that was written anew has other ones.
+        format: Name of the format; what a file is taken for may change as it grows.
     """
 
     checkpoint: Checkpoint
     drawers: Mapping[str, int]
     guard: str
+    format: str
 
     def dump(self) -> str:
         """Return the tail as JSON."""
         return json.dumps(asdict(self), ensure_ascii=True, separators=(",", ":"))
 
-    def fits(self, file: BinaryIO) -> bool:
-        """Return whether a file still begins with what was read; leaves it at its beginning."""
-        return hash_before(file, self.checkpoint.offset) == self.guard
+    def fits(self, file: BinaryIO, form: str) -> bool:
+        """Return whether a file of a format still begins with what was read.
+
+        Leaves it at its beginning.
+        """
+        return form == self.format and hash_before(file, self.checkpoint.offset) == self.guard
 
 
 def load_tail(text: str | None) -> Tail | None:
     """Read what :meth:`Tail.dump` wrote; ``None`` for anything else."""
     try:
         value: Any = json.loads(text or "null")
-        return Tail(Checkpoint(**value["checkpoint"]), dict(value["drawers"]), value["guard"])
+        checkpoint, drawers = Checkpoint(**value["checkpoint"]), dict(value["drawers"])
+        return Tail(checkpoint, drawers, value["guard"], value["format"])
     except (ValueError, TypeError, KeyError):
         return None
 
