@@ -112,7 +112,7 @@ def _answer(removed: Removed, done: str, *, as_json: bool, idle: str = "") -> No
         as_json=as_json,
         document=lambda report: describe_removed(report, done),
         view=lambda report: show_removed(report, done),
-        warnings=_tell_cards(removed.protected),
+        warnings=[*_tell_cards(removed.protected), *removed.warnings],
         next_step="" if removed.drawers or removed.protected else idle,
     )
 
@@ -130,6 +130,7 @@ def describe_removed(removed: Removed, done: str) -> Document:
         "drawers": [_describe(drawer) for drawer in removed.drawers],
         "protected": _describe_cards(removed.protected),
         "run": removed.run,
+        "warnings": list(removed.warnings),
     }
 
 

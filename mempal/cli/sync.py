@@ -42,6 +42,7 @@ def sync(
         as_json=as_json,
         document=describe_sync,
         view=show_sync,
+        warnings=report.warnings,
         next_step="--apply takes them out of search; --all still finds them" if found else "",
     )
 
@@ -58,6 +59,7 @@ def describe_sync(report: SyncReport) -> Document:
             {"drawer_id": drawer_id, "card_id": card} for drawer_id, card in report.protected
         ],
         "run": report.run,
+        "warnings": list(report.warnings),
     }
 
 

@@ -7,6 +7,7 @@ are composed; what could not be typed or shown is refused.
 import unicodedata
 
 from mempal.core.errors import UsageError
+from mempal.core.secrets import redact
 
 _LONGEST = 200
 
@@ -19,7 +20,7 @@ def check_name(kind: str, name: str) -> str:
         name: What the user wrote.
 
     Raises:
-        UsageError: It is blank, too long, or holds control characters.
+        UsageError: It is blank, too long, holds control characters or is a secret.
     """
     stripped = normalize_name(name)
     if not stripped:
@@ -28,6 +29,10 @@ def check_name(kind: str, name: str) -> str:
         raise UsageError(f"the name of a {kind} has at most {_LONGEST} characters")
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in stripped):
         raise UsageError(f"the name of a {kind} holds no control characters: {stripped!r}")
+    if redact(stripped).redactions:
+        raise UsageError(
+            f"the name of a {kind} looks like a secret", hint="names are stored as they are"
+        )
     return stripped
 
 

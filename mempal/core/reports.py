@@ -154,6 +154,7 @@ class SyncReport:
     pruned: int = 0
     protected: tuple[tuple[str, str], ...] = ()
     run: int | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ class Removed:
     dry_run: bool = False
     protected: tuple[tuple[str, str], ...] = ()
     run: int | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

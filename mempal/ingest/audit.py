@@ -60,18 +60,20 @@ def _audit_root(
 ) -> AuditRoot:
     known = dict(store.sources(wing, str(root)))
     if tree is None:
-        gone = len(list(_stored_paths(known)))
-        problem = f"{root} is not there any more; {gone} sources are stored"
-        return AuditRoot(wing, str(root), 0, 0, 0, 0, 0, gone, (problem,))
+        gone = _list_gone(store, known)
+        problem = f"{root} is not there any more; {len(gone)} sources are stored"
+        problems = [problem] if gone else []
+        return AuditRoot(wing, str(root), 0, 0, 0, 0, 0, len(gone), tuple(problems))
     counts: Counter[str] = Counter()
-    problems: list[str] = []
+    problems = []
     for path, size in _list_sizes(tree, known):
         progress.advance(path)
         outcome, complaint = _compare(store, known.pop(path, None), root / path, size)
         counts[outcome] += 1
         if complaint:
             problems.append(f"{path}: {complaint}")
-    problems.extend(f"{path}: stored, but the file is gone" for path in _stored_paths(known))
+    gone = _list_gone(store, known)
+    problems.extend(f"{path}: stored, but the file is gone" for path in gone)
     return AuditRoot(
         wing=wing,
         root=str(root),
@@ -80,9 +82,14 @@ def _audit_root(
         excluded=len(tree.excluded),
         changed=counts["changed"],
         new=counts["new"],
-        gone=len(list(_stored_paths(known))),
+        gone=len(gone),
         problems=tuple(problems[:_SHOWN]),
     )
+
+
+def _list_gone(store: Store, known: dict[str, Source]) -> list[str]:
+    """Return the stored files that are not there; a transcript is not missed once it is read."""
+    return [path for path in _stored_paths(known) if not store.held_in(known[path].place)]
 
 
 def _find_tree(

@@ -83,13 +83,15 @@ class Chronicler:
             reason = "git cannot tell the history of this repository"
             return HistoryReport(base.root, warnings=(f"{base.root}: {reason}",))
         self._progress.start("reading history", None)
-        report, met, last = self._file_commits(listing.commits, base, known)
-        if listing.complete and since is None and after is not None:
+        broken: list[str] = []
+        commits = _read_on(listing.commits, broken)
+        report, met, last = self._file_commits(commits, base, known)
+        if listing.complete and since is None and after is not None and not broken:
             self._retire(known, met, base)
         if last and since is None:
             self._filer.add(Part(replace(base, content_sha256=last), ()))
         self._filer.flush()
-        return replace(report, warnings=(*report.warnings, *listing.notices))
+        return replace(report, warnings=(*listing.notices, *broken))
 
     def _file_commits(
         self, commits: Iterator[Commit], base: Source, known: Mapping[str, Source]
@@ -131,6 +133,14 @@ class Chronicler:
             if path != LEDGER and path not in met and source.state is SourceState.STORED:
                 gone = replace(source, mined_at=base.mined_at, content_sha256="")
                 self._filer.add(Part(gone, (), 0, SourceClass.COMMIT))
+
+
+def _read_on(commits: Iterator[Commit], broken: list[str]) -> Iterator[Commit]:
+    """Yield commits until git cannot go on, and note why; what was read so far holds."""
+    try:
+        yield from commits
+    except SourceError as error:
+        broken.append(f"the history was not read to its end: {error.message}")
 
 
 def _is_current(former: Source, base: Source) -> bool:

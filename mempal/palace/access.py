@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mempal.core.config import Config
-from mempal.core.errors import BusyError, MempalError, NotFoundError, PalaceError
+from mempal.core.errors import (
+    BusyError,
+    EmbedderError,
+    EmbedderMismatchError,
+    MempalError,
+    NotFoundError,
+    PalaceError,
+)
 from mempal.core.names import clean_name
 from mempal.core.outfit import Outfit
 from mempal.core.ports import Embedder, Store
@@ -75,12 +82,26 @@ class Access:
             store.close()
 
     @contextmanager
-    def run(self, verb: str, wing: str | None, **detail: object) -> Iterator[Running]:
+    def run(
+        self, verb: str, wing: str | None, *, embeds: bool = False, **detail: object
+    ) -> Iterator[Running]:
         """Open the store for one run of a verb, which can be undone.
 
         What was done before an error belongs to the run, too.
+
+        Args:
+            verb: What is done.
+            wing: What wing it is done to.
+            embeds: Whether it may need vectors, so that another embedder than the store's own is
+                refused before anything is written.
+            detail: What else is recorded about it.
+
+        Raises:
+            EmbedderMismatchError: The palace was embedded by another embedder.
         """
         with self.open(writable=True) as store:
+            if embeds:
+                self._refuse_mismatch(store)
             running = Running(store, store.begin_run(verb, wing, detail))
             try:
                 yield running
@@ -112,3 +133,21 @@ class Access:
         except (BusyError, PalaceError) as error:
             return (f"the vector index was not written: {error.message} ({error.hint})",)
         return ()
+
+    def _refuse_mismatch(self, store: Store) -> None:
+        """Check that the configured embedder is the store's own.
+
+        One that does not answer is no reason to stop: what needs no vector is stored without it.
+
+        Raises:
+            EmbedderMismatchError: It is another one.
+        """
+        stored = store.embedder_identity()
+        if stored is None:
+            return
+        try:
+            configured = self.outfit.open_embedder().identity
+        except EmbedderError:  # told by the first text that needs it
+            return
+        if configured != stored:
+            raise EmbedderMismatchError(stored, configured)

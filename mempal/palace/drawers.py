@@ -36,7 +36,7 @@ class Drawers:
             EmbedderMismatchError: The palace was embedded by another embedder.
         """
         note = prepare_note(text, wing, room, source)
-        with self.access.run("add", note.source.wing) as running:
+        with self.access.run("add", note.source.wing, embeds=True) as running:
             embedder = self.access.outfit.open_embedder()
             addition = add_note(running.store, embedder, note, importance)
             self.access.refresh(running.store)

@@ -59,7 +59,7 @@ class Mining:
                 report = self._mine(store, trees, repositories, wing, options, progress)
         else:
             detail = describe_usage(paths, trees, options)
-            with access.run("mine", wing, **detail) as running:
+            with access.run("mine", wing, embeds=True, **detail) as running:
                 report = self._mine(running.store, trees, repositories, wing, options, progress)
                 late = access.refresh(running.store)
             report = replace(report, run=running.number, warnings=(*report.warnings, *late))
@@ -79,12 +79,11 @@ class Mining:
                 return self.access.outfit.open_embedder()
             return self.access.bind_embedder(store)
 
-        report = Miner(store, open_embedder, progress).mine(trees, wing, options)
-        if not repositories:
-            return report
+        # Histories first: what they were asked for may make no sense, and then nothing is stored.
         filer = Filer(store, open_embedder, options.dry_run)
         chronicler = Chronicler(filer, self.access.outfit.repositories, progress)
         histories = tuple(chronicler.mine(found, wing, options) for found in repositories)
+        report = Miner(store, open_embedder, progress).mine(trees, wing, options)
         return _join(report, histories, filer.changes)
 
     def _find_repositories(self, paths: Sequence[Path], options: MineOptions) -> list[Repository]:
@@ -133,9 +132,10 @@ class Mining:
             left = [one.place for one in stale if one.place not in moved]
             outcome = running.store.retire_sources(left, now())
             running.store.drop_sources(moved)
-            access.refresh(running.store)
+            late = access.refresh(running.store)
         return replace(
             report,
+            warnings=late,
             pruned=outcome.superseded,
             protected=outcome.protected,
             run=running.number,

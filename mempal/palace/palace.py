@@ -241,7 +241,7 @@ class Palace:
         if not self.exists():
             return AuditReport((), self.access.absence)
         with self.access.open(writable=False) as store:
-            if wing is not None and not store.roots(wing):
+            if wing is not None and not (store.roots(wing) or store.has_wing(wing)):
                 raise NotFoundError(
                     f"nothing was mined into wing {wing!r}", hint="`mempal wings` lists wings"
                 )

@@ -64,9 +64,9 @@ class Removal:
             found = _find_drawers(store, drawer_ids)
             gone = set(store.delete_drawers([drawer.key for drawer in found], now()))
             protected = _name_cards(store, found)
-            self.access.refresh(store)
+            late = self.access.refresh(store)
         drawers = tuple(drawer for drawer in found if drawer.key in gone)
-        return Removed(drawers, protected=protected, run=running.number)
+        return Removed(drawers, protected=protected, run=running.number, warnings=late)
 
     def restore(self, drawer_ids: Sequence[str]) -> Removed:
         """Bring deleted drawers back.
@@ -80,9 +80,9 @@ class Removal:
             store = running.store
             found = _find_drawers(store, drawer_ids)
             back = set(store.restore_drawers([drawer.key for drawer in found]))
-            self.access.refresh(store)
+            late = self.access.refresh(store)
         drawers = tuple(drawer for drawer in found if drawer.key in back)
-        return Removed(drawers, run=running.number)
+        return Removed(drawers, run=running.number, warnings=late)
 
     def purge(self, *, before: int | None, wing: str | None, dry_run: bool) -> Removed:
         """Remove deleted drawers for good, but for those that a card cites.
@@ -104,8 +104,8 @@ class Removal:
             return Removed(drawers, dry_run, protected)
         with self.access.run("purge", wing) as running:
             running.store.purge([drawer.key for drawer in drawers])
-            self.access.refresh(running.store)
-        return Removed(drawers, dry_run, protected, running.number)
+            late = self.access.refresh(running.store)
+        return Removed(drawers, dry_run, protected, running.number, late)
 
     def forget(self, selection: Selection, *, apply: bool) -> Forgetting:
         """Remove what is selected from text, vectors and word index, and keep it from coming back.

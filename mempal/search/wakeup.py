@@ -83,8 +83,9 @@ def _find_overviews(store: Store, wing: str | None) -> Iterator[Drawer]:
     for owner, root in store.roots(wing)[:_MOST_OVERVIEWS]:
         for name in _OVERVIEWS:
             drawers = store.drawers_of(owner, root, name)
-            if drawers:
-                yield drawers[0]
+            told = next((drawer for drawer in drawers if drawer.source_class in _TRUSTED), None)
+            if told is not None:
+                yield told
                 break
 
 

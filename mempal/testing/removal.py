@@ -134,6 +134,9 @@ class MemoryRelocation(MemoryState):
                 continue
             current = [held for held in self._of(place) if held.current]
             left.extend(held for held in current if not self.cards_of(held.drawer.key))
+            for held in self._of(place):
+                if held.drawer.deleted_at is not None and held.drawer.superseded_at is None:
+                    held.drawer = replace(held.drawer, superseded_at=at)
             protected.extend(
                 sorted(
                     (held.drawer.id, card)

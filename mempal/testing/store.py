@@ -97,7 +97,8 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
         """Return what ``replace_source`` would do, without doing it."""
         if self._is_barred(source):
             return Changes()
-        kept, left = self._pair(source, self._admit(source, chunks), start)
+        kept, free = self._pair(source, self._admit(source, chunks), start)
+        left = [held for held in free if held.current]
         added = kept.count(None)
         restored = sum(held is not None and held.lapsed for held in kept)
         return Changes(added, len(kept) - added - restored, len(left), restored)
@@ -115,7 +116,7 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
             return Changes()
         chunks = self._admit(source, chunks)
         changes = self.preview_source(source, chunks, start)
-        kept, left = self._pair(source, chunks, start)
+        kept, free = self._pair(source, chunks, start)
         # Whatever may fail comes first, so that nothing is stored by half.
         if any(text not in vectors for text in self.missing_contents(source, chunks, start)):
             raise VectorsMissingError
@@ -129,16 +130,17 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
                 drawer = draw_drawer(source, chunk, index, source_class)
                 self._add(source, drawer, chunk, given[chunk.content])
                 continue
-            if held.lapsed:
-                held.lapses[held.drawer.superseded_at or 0] = source.mined_at
-                held.revision = self._revision
+            if held.drawer.superseded_at is not None:
+                held.lapses[held.drawer.superseded_at] = source.mined_at
+                held.revision = self._revision if held.lapsed else held.revision
                 held.drawer = replace(held.drawer, superseded_at=None)
             moved = replace(held.drawer, chunk_index=index, span=chunk.span)
             held.drawer, held.symbols = stamp(moved, source), chunk.symbols
             held.read_words()
-        for held in left:
-            held.drawer = replace(held.drawer, superseded_at=source.mined_at)
-            held.revision = self._revision
+        for held in free:
+            if held.drawer.superseded_at is None:
+                held.revision = self._revision if held.current else held.revision
+                held.drawer = replace(held.drawer, superseded_at=source.mined_at)
         return changes
 
     def touch_source(self, source: Source) -> None:
@@ -364,7 +366,7 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
     def _pair(
         self, source: Source, chunks: Sequence[Chunk], start: int
     ) -> tuple[list[Held | None], list[Held]]:
-        """Return for each chunk the drawer that has its text, and the current drawers left over."""
+        """Return for each chunk the drawer that has its text, and the drawers left over."""
         free = [held for held in self._of(source) if held.drawer.chunk_index >= start]
         free.sort(key=lambda held: (held.drawer.deleted_at is not None, held.lapsed))
         kept: list[Held | None] = []
@@ -373,4 +375,4 @@ class MemoryStore(MemoryRuns, MemoryRemoval, MemoryRelocation):
             same = (held for held in free if (held.drawer.room, held.drawer.content) == wanted)
             kept.append(next(same, None))
             free = [held for held in free if held is not kept[-1]]
-        return kept, [held for held in free if held.current]
+        return kept, free

@@ -351,7 +351,7 @@ def test_a_file_that_is_gone_loses_what_no_card_cites_and_returns_whole(store):
     assert list(outcome.protected) == [(first.id, "card_a"), (first.id, "card_b")]
     assert store.revision() == revision + 1
     assert texts(store) == ["one"]
-    assert [drawer.superseded_at for drawer in store.get([1, 2, 3])] == [None, 200, None]
+    assert [drawer.superseded_at for drawer in store.get([1, 2, 3])] == [None, 200, 200]
     assert len(store.drawers_of("w", "", "tool:a")) == 1
     gone = store.source(NOTES)
     assert gone is not None
@@ -365,6 +365,20 @@ def test_a_file_that_is_gone_loses_what_no_card_cites_and_returns_whole(store):
     )
     back = store.source(NOTES)
     assert back == source(mined_at=400)
+
+
+def test_what_is_restored_is_current_only_while_its_text_is_there(store):
+    put(store, source(), "one", "two")
+    store.delete_drawers([2], 150)
+    put(store, source(mined_at=200), "one")
+    store.restore_drawers([2])
+    assert texts(store) == ["one"]
+
+    store.delete_drawers([2], 250)
+    assert put(store, source(mined_at=300), "one", "two") == Changes(unchanged=2)
+    assert texts(store) == ["one"]
+    store.restore_drawers([2])
+    assert texts(store) == ["one", "two"]
 
 
 def test_only_sources_that_are_gone_and_empty_are_dropped(store):

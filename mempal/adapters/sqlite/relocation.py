@@ -77,6 +77,12 @@ class RelocationTables(Database):
                     f" AND {_OPEN} AND key NOT IN (SELECT key FROM card_links)",
                     (at, revision, source_id),
                 ).rowcount
+                # What was deleted must not come back as current when it is restored.
+                connection.execute(
+                    "UPDATE drawers SET superseded_at = ? WHERE source_id = ?"
+                    " AND superseded_at IS NULL AND deleted_at IS NOT NULL",
+                    (at, source_id),
+                )
                 protected.extend(
                     connection.execute(
                         "SELECT DISTINCT d.id, l.card_id FROM drawers AS d"

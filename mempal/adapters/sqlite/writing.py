@@ -41,10 +41,12 @@ class Match:
     Attributes:
         kept: For each chunk, the drawer that already holds its text, or ``None``.
         left: Current drawers whose text is not among the chunks.
+        hidden: Deleted ones of that kind, which must not be current when they are restored.
     """
 
     kept: list[_Kept | None] = field(default_factory=list)
     left: list[_Kept] = field(default_factory=list)
+    hidden: list[_Kept] = field(default_factory=list)
 
     def changes(self) -> Changes:
         """Count what storing the chunks changes."""
@@ -99,7 +101,9 @@ def match_chunks(
         candidates = by_text.get(bytes.fromhex(hash_content(chunk.content)))
         matched.kept.append(candidates.popleft() if candidates else None)
     others.extend(kept for candidates in by_text.values() for kept in candidates)
-    matched.left = [kept for kept in others if kept.superseded_at is kept.deleted_at is None]
+    standing = [kept for kept in others if kept.superseded_at is None]
+    matched.left = [kept for kept in standing if kept.deleted_at is None]
+    matched.hidden = [kept for kept in standing if kept.deleted_at is not None]
     return matched
 
 
@@ -206,13 +210,18 @@ class Writer:
             if kept is None:
                 self.add(index, chunk, vectors[chunk.content])
                 continue
-            if kept.lapsed:
+            if kept.superseded_at is not None:
                 self._restore(kept)
             self._place(kept, index, chunk)
         for kept in matched.left:
             self.connection.execute(
                 "UPDATE drawers SET superseded_at = ?, revision = ? WHERE key = ?",
                 (self.source.mined_at, self.revision, kept.key),
+            )
+        for kept in matched.hidden:  # no index shows them, so none has to know
+            self.connection.execute(
+                "UPDATE drawers SET superseded_at = ? WHERE key = ?",
+                (self.source.mined_at, kept.key),
             )
         return changes
 
@@ -257,7 +266,8 @@ class Writer:
             (kept.key, kept.superseded_at, self.source.mined_at),
         )
         self.connection.execute(
-            "UPDATE drawers SET superseded_at = NULL, revision = ? WHERE key = ?",
+            "UPDATE drawers SET superseded_at = NULL,"
+            " revision = CASE WHEN deleted_at IS NULL THEN ? ELSE revision END WHERE key = ?",
             (self.revision, kept.key),
         )
 

@@ -42,6 +42,7 @@ COMMANDS = (
     "export",
     "import",
     "backup",
+    "check-duplicate",
     "status",
     "doctor",
     "audit",

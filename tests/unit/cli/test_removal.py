@@ -59,6 +59,7 @@ def test_drawers_are_named_one_by_one(run: Run, palace: Any, verb: str, number: 
         "drawers": [LISTED],
         "protected": [],
         "run": number,
+        "warnings": [],
     }
 
 

@@ -102,6 +102,7 @@ def test_a_dry_run_says_what_would_be_and_how_to_do_it(run: Run, palace: Any):
         "pruned": 0,
         "protected": [],
         "run": None,
+        "warnings": [],
     }
 
 
