@@ -86,7 +86,7 @@ def new_life(kind: str) -> Iterator[Life]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(name=NAMES, data=DATA, mode=st.sampled_from(list(MineMode)))
-@settings(max_examples=60)
+@settings(max_examples=40)
 @example("a.txt", b"\r\n\r\r\n\n", MineMode.AUTO)
 @example("a.txt", b"\xff\xfea\x00\n\x00", MineMode.AUTO)
 @example("a.jsonl", b'{"type":"user","sessionId":"s","uuid":"u"}\n', MineMode.CONVOS)
