@@ -106,6 +106,14 @@ class Removal(Protocol):
         """
         ...
 
+    def has_traces(self) -> bool:
+        """Return whether something that was forgotten may still be read in a file.
+
+        So from ``forget`` until ``scrub``, also when the process died in between. Indexes are to be
+        written anew before ``scrub``, which ends it.
+        """
+        ...
+
     def scrub(self) -> None:
         """Write the store's files anew, so that nothing readable is left of what was removed.
 

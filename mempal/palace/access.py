@@ -18,7 +18,7 @@ from mempal.core.names import clean_name
 from mempal.core.outfit import Outfit
 from mempal.core.ports import Embedder, Store
 from mempal.core.project import default_wing
-from mempal.search.meaning import refresh_index
+from mempal.search.meaning import rebuild_index, refresh_index
 
 
 @dataclass(slots=True)
@@ -77,6 +77,8 @@ class Access:
         """Open the store for the time of one verb."""
         store = self.outfit.open_store(writable)
         try:
+            if writable and store.has_traces():  # of a removal whose process died, or was kept
+                self.remove_traces(store)
             yield store
         finally:
             store.close()
@@ -132,6 +134,20 @@ class Access:
             refresh_index(store, self.outfit.open_index, self.outfit.lock)
         except (BusyError, PalaceError) as error:
             return (f"the vector index was not written: {error.message} ({error.hint})",)
+        return ()
+
+    def remove_traces(self, store: Store) -> tuple[str, ...]:
+        """Take what was forgotten out of every file that may still hold it.
+
+        What keeps it there is a warning: the next verb that writes tries again.
+        """
+        try:
+            # An index that is only brought up to date may hold what it no longer shows.
+            rebuild_index(store, self.outfit.open_index, self.outfit.lock)
+            store.scrub()
+        except (BusyError, PalaceError) as error:
+            wait = "the next command that writes removes them"
+            return (f"traces are still in the palace's files, {wait} ({error.message})",)
         return ()
 
     def _refuse_mismatch(self, store: Store) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mempal.core.clock import now
-from mempal.core.errors import BusyError, NotFoundError, PalaceError, UsageError
+from mempal.core.errors import NotFoundError, UsageError
 from mempal.core.model import Drawer, Place, Scope, Source, SourceKind
 from mempal.core.names import normalize_name
 from mempal.core.ports import Store
@@ -15,7 +15,6 @@ from mempal.palace.access import Access
 from mempal.palace.answer import answer
 from mempal.palace.drawers import find_drawer
 from mempal.search.engine import Request
-from mempal.search.meaning import rebuild_index
 from mempal.search.query import analyze_query
 
 _BATCH = 500
@@ -138,24 +137,9 @@ class Removal:
         return Forgetting(False, tuple(drawers), named, cited, warnings)
 
     def _forget(self, keys: list[int], places: list[Place]) -> tuple[str, ...]:
-        outfit = self.access.outfit
         with self.access.run("forget", None) as running:
             running.store.forget(keys, places, now())
-        warnings = []
-        with self.access.open(writable=True) as store:
-            try:
-                store.scrub()
-            except BusyError as error:
-                warnings.append(
-                    f"traces are still in the file, the next command that writes removes them"
-                    f" ({error.message})"
-                )
-            try:
-                # An index that is only brought up to date may hold what it no longer shows.
-                rebuild_index(store, outfit.open_index, outfit.lock)
-            except (BusyError, PalaceError) as error:
-                warnings.append(f"the vector index was not written anew: {error.message}")
-        return tuple(warnings)
+            return self.access.remove_traces(running.store)
 
     def _find_keys(self, store: Store, selection: Selection) -> Iterator[int]:
         wing = selection.wing

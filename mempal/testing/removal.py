@@ -78,6 +78,10 @@ class MemoryRemoval(MemoryState):
         self._final = self._final or bool(removable or barred)
         return Forgotten(self._remove(removable), len(barred))
 
+    def has_traces(self) -> bool:
+        """Return that there are none: there is no file."""
+        return False
+
     def scrub(self) -> None:
         """Do nothing: there is no file."""
 

@@ -204,6 +204,11 @@ class RemovalTables(Database):
         ]
 
     @guarded
+    def has_traces(self) -> bool:
+        """Return whether something that was forgotten may still be read in a file."""
+        return self._meta("unscrubbed") is not None
+
+    @guarded
     def scrub(self) -> None:
         """Write the store's files anew, so that nothing readable is left of what was removed."""
         connection = self._connection

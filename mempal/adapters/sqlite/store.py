@@ -29,7 +29,7 @@ from mempal.adapters.sqlite.writing import (
     record_revision,
     write_source,
 )
-from mempal.core.errors import BusyError, EmbedderMismatchError, MempalError
+from mempal.core.errors import EmbedderMismatchError, MempalError
 from mempal.core.ids import hash_content
 from mempal.core.model import (
     Addition,
@@ -66,7 +66,6 @@ class SqliteStore(DerivedTables, RunTables, RemovalTables, RelocationTables):
         self._bound: str | None = None
         if writable:
             self._follow_rules()
-            self._finish_scrubbing()
 
     def _follow_rules(self) -> None:
         # Words that were derived by other rules could neither be found nor taken out again.
@@ -75,19 +74,6 @@ class SqliteStore(DerivedTables, RunTables, RemovalTables, RelocationTables):
                 current = self._meta("analyzer") == str(ANALYZER_VERSION)
             if not current:
                 self.rebuild_words()
-        except MempalError:
-            self.close()
-            raise
-
-    def _finish_scrubbing(self) -> None:
-        # A process that died after it had removed what a person wants gone left that in the file.
-        try:
-            with self._errors():
-                left = self._meta("unscrubbed") is not None
-            if left:
-                self.scrub()
-        except BusyError:
-            pass  # somebody else is at work; ``problems`` tells of it until it is done
         except MempalError:
             self.close()
             raise

@@ -389,18 +389,30 @@ def test_an_empty_selection_writes_nothing(mined, forget):
     assert mined.runs.list() == runs
 
 
-def test_what_stands_in_the_way_of_cleaning_up_is_a_warning(mined, one, monkeypatch):
+@pytest.mark.parametrize("step", ["rebuild_index", "scrub"])
+def test_what_stands_in_the_way_of_cleaning_up_is_a_warning_and_done_later(
+    mined, one, monkeypatch, step
+):
     def refuse(*_: object) -> None:
         raise BusyError("somebody reads", hint="wait")
 
     drawer = one("zqplan")
-    monkeypatch.setattr("mempal.adapters.sqlite.store.SqliteStore.scrub", refuse)
-    monkeypatch.setattr(module, "rebuild_index", refuse)
-    report = mined.removal.forget(Selection(ids=(drawer.id,)), apply=True)
-    assert len(report.warnings) == 2
-    assert all("somebody reads" in warning for warning in report.warnings)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr("mempal.adapters.sqlite.store.SqliteStore.scrub", refuse)
+        if step == "rebuild_index":
+            patch.setattr("mempal.palace.access.rebuild_index", refuse)
+        (warning,) = mined.removal.forget(Selection(ids=(drawer.id,)), apply=True).warnings
+    assert "somebody reads" in warning
     assert words(list_drawers(mined)) == ["zqnote", "zqother"]
+    with mined.access.open(writable=False) as store:
+        assert store.has_traces()
+
+    rebuilt = []
+    with monkeypatch.context() as patch:
+        patch.setattr("mempal.palace.access.rebuild_index", lambda *_: rebuilt.append(1))
+        with mined.access.open(writable=True) as store:
+            assert not store.has_traces()
+    assert rebuilt == [1]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names that are no text")
