@@ -1,12 +1,13 @@
 """What tests of whole palaces share: building one, asking it, and holding an answer to the disk."""
 
+import errno
 import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,39 @@ def fingerprint(root: Path) -> dict[str, str | None]:
         )
         for path in sorted(root.rglob("*"))
     }
+
+
+def draw(home: Path, *arguments: str, env: Mapping[str, str]) -> str:
+    """Return what the command sends to a terminal, with its exit code checked."""
+    import pty  # not there on every system
+
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "mempal", *arguments, "--home", str(home)],
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=follower,
+        env={**os.environ, **env},
+    ) as process:
+        os.close(follower)
+        drawn = b""
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError as error:  # how Linux says that the other side is closed
+                assert error.errno == errno.EIO  # noqa: PT017
+                break
+            if not part:
+                break
+            drawn += part
+    os.close(leader)
+    assert process.returncode == 0
+    return drawn.decode()
+
+
+def undress(drawn: str) -> str:
+    """Take away bold and colour."""
+    return re.sub(r"\x1b\[[\d;]*m", "", drawn)
 
 
 # Runs the command and reports the most memory it held: of this process alone, which `getrusage`

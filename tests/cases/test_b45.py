@@ -5,19 +5,15 @@ Markup eaten or crashed on, noise on a closed pipe, and ticks that an ASCII loca
 MemPalace/mempalace#535).
 """
 
-import errno
 import json
 import os
-import pty
-import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.cases.support import mine, open_at
+from tests.cases.support import draw, mine, open_at, undress
 from tests.repositories import write_files
 
 MARKUP = (
@@ -46,37 +42,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mine(palace, repo, wing="w")
     mine(palace, write_files(folder / "many", many), wing="many")
     return folder / "home"
-
-
-def draw(home: Path, *arguments: str, env: Mapping[str, str]) -> str:
-    """Return what the command sends to a terminal, with its exit code checked."""
-    leader, follower = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", "mempal", *arguments, "--home", str(home)],
-        stdin=subprocess.DEVNULL,
-        stdout=follower,
-        stderr=follower,
-        env={**os.environ, **env},
-    ) as process:
-        os.close(follower)
-        drawn = b""
-        while True:
-            try:
-                part = os.read(leader, 65536)
-            except OSError as error:  # how Linux says that the other side is closed
-                assert error.errno == errno.EIO  # noqa: PT017
-                break
-            if not part:
-                break
-            drawn += part
-    os.close(leader)
-    assert process.returncode == 0
-    return drawn.decode()
-
-
-def undress(drawn: str) -> str:
-    """Take away bold and colour."""
-    return re.sub(r"\x1b\[[\d;]*m", "", drawn)
 
 
 @pytest.mark.parametrize("term", ["dumb", "xterm-256color"])
