@@ -20,6 +20,9 @@ FILE_NAME = "config.toml"
 LARGEST_FILE = 1_000_000  # bytes
 HOME_VARIABLE = "MEMPAL_HOME"
 
+_HEADER = re.compile(r"\s*\[{1,2}\s*([\w.-]{1,80})\s*\]")
+_SETTING = re.compile(r"\s*([\w.-]{1,80})\s*=")
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -159,7 +162,8 @@ def load_config(home: Path) -> Config:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(
-            f"{path}: {error}", hint="correct the file, or move it away to use defaults"
+            f"{path}:{_place_error(text, str(error))}",
+            hint="correct the file, or move it away to use defaults",
         ) from error
     values: dict[str, Any] = {key: rule.default for key, rule in KEYS.items()}
     warnings = []
@@ -183,7 +187,10 @@ def _read_text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 text", hint="save the file as UTF-8") from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(
+            f"{path}:{line}: not UTF-8 text", hint="save the file as UTF-8"
+        ) from error
     except OSError as error:
         raise ConfigError(
             f"{path}: cannot be read ({error.strerror or error})", hint="check the file"
@@ -199,6 +206,25 @@ def _flatten(table: dict[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
         else:
             pairs.append((key, value))
     return pairs
+
+
+def _place_error(text: str, message: str) -> str:
+    """Return what a parser says is wrong, behind the line and the key that it is about.
+
+    The value is not repeated: it may be a secret.
+    """
+    reason, _, place = message.rpartition(" (at ")
+    lines = text.rstrip("\n").split("\n")
+    given = re.match(r"line (\d+)", place)
+    number = int(given[1]) if given else len(lines)
+    section = key = ""
+    for line in lines[:number]:
+        if header := _HEADER.match(line):
+            section, key = header[1], ""
+        elif setting := _SETTING.match(line):
+            key = setting[1]
+    name = ".".join(part for part in (section, key) if part)
+    return f"{number}: {name}: {reason or message}" if name else f"{number}: {reason or message}"
 
 
 def _find_line(text: str, key: str) -> int:
