@@ -121,7 +121,7 @@ def test_a_wrong_value_is_named_with_file_line_and_key(write, tmp_path, text, li
         ("\0", "1: "),
         ("db_path = [unclosed\n", "1: db_path: "),
         ("wing = 'a'\n[embed]\nbackend = 'hash'\nmodel = 'a' 'secret'\n", "4: embed.model: "),
-        ("[embed]\nmodel = 'a\n\n[index]\n", "2: embed.model: "),
+        ("[embed]\nmodel = 'a\n\n", "2: embed.model: "),
         ("[[index]]\nx = '''secret\n\n\n", "2: index.x: "),
         ("[search]\n!\n", "2: search: "),
     ],
