@@ -110,13 +110,13 @@ def test_a_file_can_be_named_on_the_command_line(run, tmp_path, name):
 
 
 def draw(*arguments: str) -> bytes:
-    """Return what the command sends to a terminal."""
+    """Return the answer that the command sends to a terminal, without the progress of a slow one."""
     leader, follower = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "mempal", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=follower,
-        stderr=follower,
+        stderr=subprocess.DEVNULL,
         env={**os.environ, "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "200"},
     ):
         os.close(follower)
