@@ -364,7 +364,7 @@ class LivesOnDisk(Lives):
     kind = "sqlite"
 
 
-@pytest.mark.parametrize(("machine", "examples"), [(Lives, 40), (LivesOnDisk, 15)])
+@pytest.mark.parametrize(("machine", "examples"), [(Lives, 100), (LivesOnDisk, 25)])
 def test_whatever_happens_to_a_tree_the_palace_says_what_its_files_say(machine, examples):
     run_state_machine_as_test(
         machine, settings=settings(max_examples=examples, stateful_step_count=25)
