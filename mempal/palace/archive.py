@@ -195,7 +195,7 @@ class Archives:
         target = Path(os.path.abspath(path))  # noqa: PTH100 - a link is replaced, not followed
         if not target.parent.is_dir():
             raise NotFoundError(f"there is no folder {target.parent}", hint="make it first")
-        if os.path.lexists(target) and not (target.is_symlink() or target.is_file()):
+        if (target.exists() and not target.is_file()) or _is_stream(target):
             raise UsageError(f"{target} is no file", hint="name a file, which is made or replaced")
         database = self.access.outfit.database
         inside = target.parent.resolve().is_relative_to(self.access.home.resolve())
@@ -204,6 +204,11 @@ class Archives:
                 f"{target} belongs to the palace", hint="choose a file outside of its folder"
             )
         return target
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is a name for what a process has open, as ``/dev/stdout`` is."""
+    return path.is_symlink() and str(path.readlink()).startswith(("/proc/", "/dev/fd", "fd/"))
 
 
 def _check_embedder(incoming: Incoming, there: Destination) -> None:

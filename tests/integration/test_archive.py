@@ -674,6 +674,19 @@ def test_the_palace_is_no_place_for_its_copies(tmp_path, here, verb):
 
 
 @pytest.mark.parametrize("verb", [export, backup])
+@pytest.mark.parametrize("leads_to", ["pipe", "folder", "/proc/self/fd/1", "fd/1"])
+def test_a_link_to_what_is_no_file_is_left_alone(tmp_path, here, verb, leads_to):
+    put(here, source(), Chunk("zqone"))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(leads_to)
+    with pytest.raises(UsageError, match="is no file"):
+        verb(here, link, force=True)
+    assert str(link.readlink()) == leads_to
+
+
+@pytest.mark.parametrize("verb", [export, backup])
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, here, monkeypatch, verb):
     put(here, source(), Chunk("zqone"))
     monkeypatch.setattr(os, "open", _refuse(os.open))
