@@ -15,7 +15,11 @@ from mempal.core.clock import format_instant
 from mempal.core.runs import Run, RunState, Undone, is_alive
 
 LimitOption = Annotated[int, typer.Option("-n", "--limit", min=1, max=1000, help="How many.")]
-RunArgument = Annotated[int, typer.Argument(metavar="RUN", help="Number of the run.", min=1)]
+# The largest number that the database can hold.
+_LAST_RUN = (1 << 63) - 1
+RunArgument = Annotated[
+    int, typer.Argument(metavar="RUN", help="Number of the run.", min=1, max=_LAST_RUN)
+]
 
 
 def runs(limit: LimitOption = 20, as_json: JsonOption = False, home: HomeOption = None) -> None:

@@ -128,7 +128,7 @@ def test_undo(run: Call, palace: Any):
     }
 
 
-@pytest.mark.parametrize("arguments", [(), ("0",), ("-4",), ("last",), ("1", "2")])
+@pytest.mark.parametrize("arguments", [(), ("0",), ("-4",), ("last",), ("1", "2"), (str(1 << 63),)])
 def test_what_is_no_run_is_refused(run: Call, palace: Any, arguments: tuple[str, ...]):
     assert run("undo", *arguments).code == 2
     assert palace.calls == []
