@@ -87,6 +87,13 @@ class Removal(Protocol):
         """
         ...
 
+    def equal_to(self, keys: Sequence[int]) -> list[int]:
+        """Return these drawers and all others that hold one of their texts, by key.
+
+        Superseded and deleted ones are among them.
+        """
+        ...
+
     def purge(self, keys: Sequence[int]) -> int:
         """Remove for good those of these drawers that are deleted and that no card cites.
 

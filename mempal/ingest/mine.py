@@ -18,7 +18,7 @@ from mempal.ingest.identity import Household
 from mempal.ingest.moves import Moves, find_former_root
 from mempal.ingest.rooms import load_rooms
 from mempal.ingest.tail import load_tail
-from mempal.ingest.tree import RETRY, Found, TreeReader
+from mempal.ingest.tree import NO_TRANSCRIPT, RETRY, Found, TreeReader
 from mempal.ingest.walk import FileEntry, Tree, WalkRules, walk
 
 _FORGOTTEN = "forgotten"
@@ -202,8 +202,10 @@ class Miner:
         tally.warnings.extend(prefix + redact(warning).text for warning in found.warnings)
         if found.source.state is SourceState.SKIPPED:
             tally.skipped.append(Skip(shown, found.source.reason or "skipped"))
-            if found.source.mtime_ns == RETRY and known is not None:
-                return  # nobody knows whether what is stored of it still holds
+            if known is not None and (
+                found.source.mtime_ns == RETRY or found.source.reason == NO_TRANSCRIPT
+            ):
+                return  # nobody knows, or asks, whether what is stored of it still holds
         elif found.chunks is None:
             self._keep(entry.path, tally)
         else:

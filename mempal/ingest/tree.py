@@ -30,7 +30,7 @@ _SECOND_NS = 1_000_000_000
 _COARSE_TICK_NS = 2 * _SECOND_NS
 # Modification time recorded for a file that could not be read, so that the next run tries again.
 RETRY = -1
-_NO_TRANSCRIPT = "not a transcript"
+NO_TRANSCRIPT = "not a transcript"
 _CHATS = {MineMode.AUTO: "seek", MineMode.CONVOS: "expect", MineMode.FILES: ""}
 
 
@@ -153,7 +153,7 @@ class TreeReader:
         if reading.skip is not None:
             return _skipped(source, reading.skip)
         if self.options.mode is MineMode.CONVOS and not reading.spoken:
-            return _skipped(source, _NO_TRANSCRIPT)
+            return _skipped(source, NO_TRANSCRIPT)
         head = "".join(chunk.content for chunk in reading.chunks[:3])
         room = self.options.room or (
             CONVERSATIONS_ROOM if reading.spoken else self.room_rules.room_of(entry.path, head)

@@ -147,7 +147,10 @@ class Removal:
             drawer = find_drawer(store, name)
             if wing is not None and drawer.wing != wing:
                 raise NotFoundError(f"{drawer.id} is in wing {drawer.wing}, not in {wing}")
-            yield drawer.key
+            # A text is forgotten wherever it stands, else a copy would keep it.
+            for copy in store.get(store.equal_to([drawer.key])):
+                if wing in {None, copy.wing}:
+                    yield copy.key
         if selection.topic:
             for drawer in self._search(store, selection):
                 yield drawer.key

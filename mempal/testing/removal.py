@@ -53,6 +53,11 @@ class MemoryRemoval(MemoryState):
         wanted = {*places, *held}
         return sorted(key for key, item in self._held.items() if item.place in wanted)
 
+    def equal_to(self, keys: Sequence[int]) -> list[int]:
+        """Return these drawers and all others that hold one of their texts, by key."""
+        texts = {self._held[key].drawer.content for key in keys if key in self._held}
+        return sorted(key for key, held in self._held.items() if held.drawer.content in texts)
+
     def purge(self, keys: Sequence[int]) -> int:
         """Remove for good those of these drawers that are deleted and that no card cites."""
         deleted = {drawer.key for drawer in self.deleted_drawers(None, None)}

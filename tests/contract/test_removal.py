@@ -367,6 +367,16 @@ def test_a_file_that_is_gone_loses_what_no_card_cites_and_returns_whole(store):
     assert back == source(mined_at=400)
 
 
+def test_drawers_of_equal_text_are_told_whatever_became_of_them(store):
+    put(store, source(), "one", "two", "one")
+    put(store, source("other.md"), "one", "three")
+    store.delete_drawers([1], 150)
+
+    assert store.equal_to([3]) == [1, 3, 4]
+    assert store.equal_to([2, 5]) == [2, 5]
+    assert store.equal_to([99]) == store.equal_to([]) == []
+
+
 def test_what_is_restored_is_current_only_while_its_text_is_there(store):
     put(store, source(), "one", "two")
     store.delete_drawers([2], 150)

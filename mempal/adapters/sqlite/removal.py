@@ -107,6 +107,20 @@ class RemovalTables(Database):
         return sorted(set(self._keys_in([*ids, *held])))
 
     @guarded
+    def equal_to(self, keys: Sequence[int]) -> list[int]:
+        """Return these drawers and all others that hold one of their texts, by key."""
+        found = {
+            int(row[0])
+            for batch in split_keys(keys)
+            for row in self._connection.execute(
+                "SELECT key FROM drawers WHERE content_sha256 IN"
+                f" (SELECT content_sha256 FROM drawers WHERE key IN ({marks(batch)}))",
+                batch,
+            )
+        }
+        return sorted(found)
+
+    @guarded
     def purge(self, keys: Sequence[int]) -> int:
         """Remove for good those of these drawers that are deleted and that no card cites."""
         self._connection.execute("PRAGMA secure_delete = ON")

@@ -13,7 +13,7 @@ import pytest
 from mempal.core.files import read_regular
 from mempal.core.model import Changes, Repository, TreeListing
 from mempal.core.ports import Embedder
-from mempal.core.reports import MineOptions, MineReport
+from mempal.core.reports import MineMode, MineOptions, MineReport
 from mempal.ingest import filing
 from mempal.ingest import tree as module
 from mempal.ingest.mine import Miner, list_trees
@@ -433,3 +433,14 @@ def test_a_dry_run_after_a_move_says_what_a_run_would_do(tmp_path):
     moved = Pit(tmp_path / "new", pit.store)
     dry = moved.mine(dry_run=True)
     assert dry.drawers == moved.mine().drawers == Changes(added=1, unchanged=2, superseded=1)
+
+
+def test_looking_for_transcripts_leaves_files_alone(pit):
+    pit.mine()
+    before = dump(pit.store)
+    write_files(pit.root, {"new.md": "new\n"})
+    report = pit.mine(mode=MineMode.CONVOS)
+    assert report.drawers == Changes()
+    assert ("new.md", "not a transcript") in {(skip.path, skip.reason) for skip in report.skipped}
+    assert dump(pit.store)[:4] == before[:4]
+    assert pit.mine().drawers.superseded == 0
