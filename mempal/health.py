@@ -73,8 +73,10 @@ def _check_store(outfit: Outfit) -> Iterator[Finding]:
     store = outfit.open_store(False)
     try:
         problems = store.problems()
+        # Any command that writes takes out the traces of what was forgotten.
+        repair = _REINDEX if len(problems) == 1 and store.has_traces() else _REEMBED
         for problem in problems:
-            yield Finding("database", "problem", problem, _REEMBED)
+            yield Finding("database", "problem", problem, repair)
         if not problems:
             status = store.status()
             yield Finding(

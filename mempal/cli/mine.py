@@ -65,6 +65,8 @@ def mine(
     """Store a tree's files and transcripts, cited and searchable."""
     if since and not git_log:
         raise UsageError("--since is about commits", hint="give --git-log with it")
+    if "" in (paths or ()):
+        raise UsageError("an empty path names nothing", hint="a variable may not be set; . is here")
     palace = open_palace(home)
     options = MineOptions(
         wing=wing or None,

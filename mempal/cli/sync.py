@@ -73,7 +73,8 @@ def show_sync(report: SyncReport) -> Iterator[Block]:
     for drawer_id, card in report.protected:
         yield Line(f"kept     {drawer_id}  (card {card} cites it)")
     if report.dry_run:
-        count = sum(file.drawers for file in (*report.gone, *report.ignored))
+        files = (file for file in (*report.gone, *report.ignored) if not file.moves)
+        count = sum(file.drawers for file in files)
         yield Line(f"wing {report.wing}: {count} drawers would be superseded")
     else:
         yield Line(f"wing {report.wing}: {report.pruned} drawers superseded")

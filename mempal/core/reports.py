@@ -127,6 +127,7 @@ class GoneFile:
         drawers: How many of its drawers are current.
         moved_to: Path in the same tree where its text is now; ``None`` when it is nowhere.
         reason: The rule that leaves the file out; ``None`` when it is not there any more.
+        moves: Whether its drawers go along to where it moved, since nothing is stored there.
     """
 
     source_file: str
@@ -134,6 +135,7 @@ class GoneFile:
     drawers: int
     moved_to: str | None = None
     reason: str | None = None
+    moves: bool = False
 
 
 @dataclass(frozen=True, slots=True)

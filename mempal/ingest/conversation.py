@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import stat
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,8 +29,10 @@ _COMPRESSED = ".jsonl.zst"
 _SUFFIXES = (".json", ".jsonl", ".ndjson", _COMPRESSED)
 _HEAD = 65_536
 _PLAIN_NAME = re.compile(r"[\w.:/@+#=-]{1,200}")
-# What a compressed file may grow to; more would be a trap rather than a session.
-_MOST_BYTES = 4 << 30
+# What a compressed file may grow to: talk is packed to a tenth or so, and what grows far more is a
+# trap rather than a session.
+_MOST_GROWTH = 100
+_LEAST_LIMIT = 4 << 20
 _GROWING: Mapping[Format, Callable[[BinaryIO, Checkpoint | None], Transcript]] = {
     Format.CLAUDE: claude.read,
     Format.CODEX: codex.read,
@@ -208,7 +211,8 @@ def _open(absolute: Path, path: str) -> Iterator[BinaryIO]:
 
         try:
             with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
-                yield io.BufferedReader(_Limited(plain))
+                size = os.fstat(file.fileno()).st_size
+                yield io.BufferedReader(_Limited(plain, max(_LEAST_LIMIT, _MOST_GROWTH * size)))
         except zstandard.ZstdError as error:
             raise ValueError(f"damaged compression ({error})") from error
 
@@ -216,9 +220,9 @@ def _open(absolute: Path, path: str) -> Iterator[BinaryIO]:
 class _Limited(io.RawIOBase):
     """A decompressed stream that ends with an error rather than fill the memory."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, limit: int) -> None:
         self._stream = stream
-        self._left = _MOST_BYTES
+        self._limit = self._left = limit
 
     def readable(self) -> bool:
         return True
@@ -228,14 +232,14 @@ class _Limited(io.RawIOBase):
         data = self._stream.read(len(view))
         self._left -= len(data)
         if self._left < 0:
-            raise OSError(f"holds more than {_MOST_BYTES:,} bytes")
+            raise OSError(f"grows to more than {self._limit:,} bytes")
         view[: len(data)] = data
         return len(data)
 
 
 def exists(root: str, path: str) -> bool:
-    """Return whether a file is there, link or not."""
+    """Return whether a regular file is there, with no link in its place."""
     try:
-        return os.path.lexists(Path(root) / path)
-    except ValueError:
+        return stat.S_ISREG(os.lstat(Path(root) / path).st_mode)
+    except (OSError, ValueError):
         return False

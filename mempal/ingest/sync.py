@@ -4,11 +4,14 @@ Only files are looked at. A transcript that its tool deleted is what a memory is
 said in it stays.
 """
 
+import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from mempal.core.errors import NotFoundError, SourceError, UsageError
+from mempal.core.files import open_regular
 from mempal.core.model import Place, Source, SourceState
 from mempal.core.ports import Repositories, Store
 from mempal.ingest.conversation import exists
@@ -26,12 +29,14 @@ class Stale:
         drawers: How many of its drawers are current.
         reason: The rule that leaves the file out; ``None`` when it is not there any more.
         moved_to: Path in the same tree where its text is now.
+        is_stored: Whether something is stored of that path already.
     """
 
     place: Place
     drawers: int
     reason: str | None = None
     moved_to: str | None = None
+    is_stored: bool = True
 
 
 def find_stale(
@@ -103,6 +108,7 @@ def _compare(
         for path, source in known.items()
         if path in offered and source.state is SourceState.STORED
     }
+    unread = _find_unread(tree, known)
     counts = store.count_by_source(_wing_of(known), str(tree.root))
     for path, source in sorted(known.items()):
         if path in offered:
@@ -113,9 +119,30 @@ def _compare(
             continue
         drawers = counts.get(path, 0)
         if not exists(source.root, path):
-            yield Stale(source.place, drawers, None, places.get(source.content_sha256))
+            moved_to = places.get(source.content_sha256)
+            is_stored = moved_to is not None
+            if moved_to is None and drawers:
+                moved_to = unread.pop(source.content_sha256, None)
+            yield Stale(source.place, drawers, None, moved_to, is_stored)
         elif path not in named and (reason := _find_reason(path, excluded)):
             yield Stale(source.place, drawers, reason)
+
+
+def _find_unread(tree: Tree, known: Mapping[str, Source]) -> dict[str, str]:
+    """Return files that nothing is stored of, by what they hold, as far as one that is gone may."""
+    offered = {entry.path for entry in tree.files}
+    sizes = {
+        source.size
+        for path, source in known.items()
+        if path not in offered and source.state is SourceState.STORED
+    }
+    found: dict[str, str] = {}
+    for entry in tree.files:
+        source = known.get(entry.path)
+        if entry.size in sizes and (source is None or source.state is SourceState.GONE):
+            with suppress(OSError, ValueError), open_regular(entry.absolute) as file:
+                found.setdefault(hashlib.file_digest(file, "sha256").hexdigest(), entry.path)
+    return found
 
 
 def _wing_of(known: Mapping[str, Source]) -> str:

@@ -129,6 +129,12 @@ class Mining:
             return report
         with access.run("sync", wing) as running:
             moved = [one.place for one in stale if one.moved_to is not None and not one.drawers]
+            for one in stale:
+                if one.moved_to is not None and not one.is_stored:
+                    known = running.store.source(one.place)
+                    room = known.room if known else "general"
+                    running.store.rename_source(one.place, one.moved_to, room, now())
+                    moved.append(one.place)
             left = [one.place for one in stale if one.place not in moved]
             outcome = running.store.retire_sources(left, now())
             running.store.drop_sources(moved)
@@ -158,7 +164,14 @@ def _join(report: MineReport, histories: tuple[HistoryReport, ...], changes: Cha
 
 def _describe_stale(wing: str, stale: Sequence[Stale], *, dry_run: bool) -> SyncReport:
     files = [
-        GoneFile(one.place.path, one.place.root, one.drawers, one.moved_to, one.reason)
+        GoneFile(
+            one.place.path,
+            one.place.root,
+            one.drawers,
+            one.moved_to,
+            one.reason,
+            moves=one.moved_to is not None and not one.is_stored,
+        )
         for one in stale
     ]
     return SyncReport(

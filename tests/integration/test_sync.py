@@ -173,7 +173,7 @@ def test_a_tree_mined_with_more_rules_is_compared_with_them(run, sync, find, tre
 
 def test_a_moved_file_is_told_with_its_new_place(run, sync, find, look, tree):
     (tree / "sub/moved.md").rename(tree / "here.md")
-    assert [file.get("moved_to") for file in sync()["gone"]] == [None]  # not mined there yet
+    assert [file.get("moved_to") for file in sync()["gone"]] == ["here.md"]  # not mined there yet
     run("mine", tree, "--wing", "w")
     assert find("zqmove") == ["here.md"]
     before = look()
@@ -184,6 +184,20 @@ def test_a_moved_file_is_told_with_its_new_place(run, sync, find, look, tree):
     assert sync("--apply")["pruned"] == 0
     assert look() == before
     assert sync()["gone"] == []
+
+
+def test_a_file_that_moved_takes_its_drawers_along_when_it_is_not_mined_first(
+    run, sync, find, tree
+):
+    (tree / "sub/moved.md").rename(tree / "elsewhere.md")
+    before = run("mine", tree, "--wing", "w", "--dry-run", "--json").json["drawers"]
+    planned = sync()
+    assert planned["gone"][0]["moved_to"] == "elsewhere.md"
+    applied = sync("--apply")
+    assert applied["pruned"] == 0
+    after = run("mine", tree, "--wing", "w", "--json").json["drawers"]
+    assert after == before
+    assert (after["added"], after["restored"], after["superseded"]) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("applied", [True, False])

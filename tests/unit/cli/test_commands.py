@@ -83,6 +83,12 @@ class TestMine:
             since="v1",
         )
 
+    def test_an_empty_path_is_not_the_current_folder(self, run: Run, palace: Any):
+        printed = run("mine", "")
+        assert printed.code == 2
+        assert "empty path" in printed.err
+        assert not palace.calls
+
     def test_since_is_about_commits(self, run: Run, palace: Any):
         printed = run("mine", "--since", "v1")
         assert printed.code == 2

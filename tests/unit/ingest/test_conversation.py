@@ -6,6 +6,7 @@ import pytest
 import zstandard
 
 from mempal.core.model import SourceClass
+from mempal.ingest import conversation as module
 from mempal.ingest.conversation import (
     detect_format,
     exists,
@@ -112,8 +113,21 @@ def test_a_compressed_session_has_lines_and_no_bytes(tmp_path):
         read_talk(path, "a.jsonl.zst", Format.CODEX, None)
 
 
-def test_links_count_as_files_that_are_there(tmp_path):
-    (tmp_path / "link").symlink_to("nowhere")
-    assert exists(str(tmp_path), "link")
+def test_only_a_regular_file_is_there(tmp_path):
+    write(tmp_path, "file", "text")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "folder").mkdir()
+    assert exists(str(tmp_path), "file")
+    assert not exists(str(tmp_path), "link")
+    assert not exists(str(tmp_path), "folder")
     assert not exists(str(tmp_path), "nowhere")
     assert not exists(str(tmp_path), "a\0b")
+
+
+@pytest.mark.parametrize("line", [b"\n", b'{"a":1}\n'])
+def test_a_compressed_file_that_grows_without_end_is_given_up(tmp_path, monkeypatch, line):
+    monkeypatch.setattr(module, "_LEAST_LIMIT", 100_000)
+    data = zstandard.ZstdCompressor().compress(line * (4_000_000 // len(line)))
+    path = write(tmp_path, "a.jsonl.zst", data)
+    with pytest.raises(OSError, match="grows to more than"):
+        read_talk(path, "a.jsonl.zst", Format.CODEX, None)

@@ -1,5 +1,6 @@
 """Which stored files are gone or left out now, told file by file."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,28 @@ def test_a_copy_that_is_left_is_where_it_moved_to(life):
     life.mine()
     (life.root / "a.md").unlink()
     assert find(life)["a.md"].moved_to == "z.md"
+
+
+def test_a_file_that_moved_and_was_not_mined_since_is_found(life):
+    (life.root / "a.md").rename(life.root / "sub/new.md")
+    write_files(life.root, {"other.md": "delta"})
+    stale = find(life)
+    assert set(stale) == {"a.md"}
+    assert (stale["a.md"].moved_to, stale["a.md"].is_stored) == ("sub/new.md", False)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.parametrize("kind", ["folder", "link", "loop", "pipe"])
+def test_what_took_the_place_of_a_file_is_not_that_file(life, kind):
+    path = life.root / "a.md"
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("b.md" if kind == "link" else "a.md")
+    assert set(find(life)) == {"a.md"}
 
 
 def test_a_rename_leaves_a_name_without_drawers(life):
