@@ -110,7 +110,7 @@ def test_a_file_can_be_named_on_the_command_line(run, tmp_path, name):
 
 
 def draw(*arguments: str) -> bytes:
-    """Return the answer that the command sends to a terminal, without the progress of a slow one."""
+    """Return the answer that the command sends to a terminal, without progress."""
     leader, follower = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "mempal", *arguments],
