@@ -63,10 +63,7 @@ def mine(
     home: HomeOption = None,
 ) -> None:
     """Store a tree's files and transcripts, cited and searchable."""
-    if since and not git_log:
-        raise UsageError("--since is about commits", hint="give --git-log with it")
-    if "" in (paths or ()):
-        raise UsageError("an empty path names nothing", hint="a variable may not be set; . is here")
+    _check(paths, git_log=git_log, since=since)
     palace = open_palace(home)
     options = MineOptions(
         wing=wing or None,
@@ -90,6 +87,13 @@ def mine(
         warnings=report.warnings,
         next_step=_name_next_step(report),
     )
+
+
+def _check(paths: list[str] | None, *, git_log: bool, since: str | None) -> None:
+    if since and not git_log:
+        raise UsageError("--since is about commits", hint="give --git-log with it")
+    if "" in (paths or ()):
+        raise UsageError("an empty path names nothing", hint="a variable may not be set; . is here")
 
 
 def _name_next_step(report: MineReport) -> str:

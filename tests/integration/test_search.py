@@ -229,7 +229,7 @@ def test_another_embedder_leaves_words_until_everything_is_embedded_again(mempal
     assert answer.json["results"][0]["matched_by"] == ["keyword"]
     assert reason in mempal("search", "zqvalve").stderr
     assert mempal("search", "zqvalve", "--json", "--mode", "vector").json["results"] == []
-    assert mempal("mine", tmp_path / "one", "--wing", "w").code == 0  # nothing new to embed
+    assert mempal("mine", tmp_path / "one", "--wing", "w").code == 1  # before anything is written
     refused = mempal("add", "another note", "--wing", "w", "--json")
     assert (refused.code, refused.json["error"]["code"]) == (1, "embedder_mismatch")
     assert mempal("reindex", "--reembed", "--json").json["reembedded"] == 1
