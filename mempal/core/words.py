@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterator
 
 # Version of the rules; the word index is rebuilt when a palace was written with another one.
-ANALYZER_VERSION = 1
+ANALYZER_VERSION = 2
 
 _UNSPACED = (
     "\u0e00-\u0eff"  # Thai, Lao

@@ -98,7 +98,7 @@ def _cut(
             span = Span(first, last, offset, offset + size)
             offset += size
         content = fold(redacted.text[begin:behind], classic=decoded.classic)
-        yield Chunk(content, span, piece.symbols, voice)
+        yield Chunk(content, span, fold(piece.symbols), voice)
 
 
 def _find_doubles(text: str) -> list[int]:

@@ -24,7 +24,8 @@ def _join_words(text: str) -> str:
 
 def _columns(content: str, path: str, symbols: str) -> tuple[str, ...]:
     columns = _join_words(content), _join_words(path), _join_words(symbols)
-    return (*columns, derive_parts(" ".join(columns)))
+    # Nor does it know the capitals of scripts that young.
+    return tuple(text.lower() for text in (*columns, derive_parts(" ".join(columns))))
 
 
 def add_words(
@@ -62,7 +63,7 @@ def clear_words(connection: sqlite3.Connection) -> None:
 
 
 def _quote(term: Term) -> str:
-    phrase = _join_words(" ".join(term.tokens))
+    phrase = _join_words(" ".join(term.tokens)).lower()
     return f'"{phrase}"*' if term.prefix else f'"{phrase}"'
 
 

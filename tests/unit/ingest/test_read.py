@@ -114,3 +114,10 @@ def test_what_is_no_text_reads_as_nothing():
     assert read_text(b"") == ""
     assert read_text(b"a\r\nb\rc\n") == "a\nb\rc\n"
     assert read_text(b"a\rb\r") == "a\nb\n"
+
+
+def test_a_heading_with_a_stray_byte_names_it_like_the_text_does():
+    damaged = "# 決定".encode() + b"\xe5" + ("採用\n\n" + "決定採用" * 10 + "\n").encode()
+    (chunk,) = read_chunks("a.md", damaged).chunks
+    assert "\ufffd" in chunk.symbols
+    assert chunk.symbols.encode()
