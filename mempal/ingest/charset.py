@@ -1,10 +1,9 @@
 """Which legacy encoding is a text in? Said only when two detectors read the same text.
 
-`chardet <https://pypi.org/project/chardet/>`_ and
-`charset-normalizer <https://pypi.org/project/charset-normalizer/>`_ guess by unlike methods, and on
-a short text each is often wrong alone. Where both come to the same text in an encoding that is in
-common use, it is right. Western European text is also taken from one of them, since there the
-letters themselves can be checked: nothing but letters and marks that such text is made of.
+``chardet`` and ``charset-normalizer`` guess by unlike methods, and on a short text each is often
+wrong alone. Where both come to the same text in an encoding that is in common use, it is right.
+Western European text is also taken from one of them, since there the letters themselves can be
+checked: nothing but letters and marks that such text is made of.
 """
 
 import codecs
