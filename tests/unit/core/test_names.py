@@ -78,3 +78,24 @@ def test_a_checked_name_is_a_name(text):
     except UsageError:
         return
     assert check_name("wing", name) == name == clean_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gh" + "p_k3Yw9QzT7bNc2Lr8VxJf5Hp1Ds6Gm4Uo0EaI",
+        "AK" + "IA2E0A8F3B244C9986",
+        "sk" + "_live_abcDEF123ghiJKL456mno789",
+        "password: Xk29" + "fjQ8sd",
+        "postgres://u:pw9xK2" + "mQ7z@host/db",
+    ],
+)
+def test_a_secret_is_no_name_and_is_not_repeated(name):
+    with pytest.raises(UsageError) as caught:
+        check_name("wing", name)
+    assert name not in f"{caught.value.message} {caught.value.hint}"
+
+
+@pytest.mark.parametrize("name", ["my-long-project-name-2024", "release/2026.12.01-rc1", "a=b:c"])
+def test_what_only_looks_a_little_like_one_is_a_name(name):
+    assert check_name("wing", name) == name
