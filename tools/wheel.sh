@@ -16,7 +16,7 @@ trap 'exit 130' INT TERM
 install() {
     "$place/venv/bin/python" -m pip --disable-pip-version-check install --quiet --no-compile "$@"
 }
-install --only-binary :all: --require-hashes --requirement locks/runtime.txt
+install --only-binary :all: --no-deps --require-hashes --requirement locks/runtime.txt
 install --no-deps "$place"/dist/*.whl
 
 mkdir "$place/notes"
