@@ -7,11 +7,12 @@ beside, so that nothing is lost or doubled and every drawer is cited where it st
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mempal.core.ids import hash_parts
-from mempal.core.model import Changes, Place, Source, SourceClass, SourceKind
+from mempal.core.model import Changes, Place, Source, SourceClass, SourceKind, SourceState
 from mempal.core.names import clean_name
 from mempal.core.ports import Store
 from mempal.core.project import default_wing
@@ -63,14 +64,15 @@ class Household:
                     former = None
                 settled = self._identify(store, part, former)
                 if settled is None:
-                    self.filer.changes += Changes(unchanged=len(part.chunks or ()))
+                    # What was forgotten is in the file, yet nobody holds it.
+                    held_elsewhere = store.withhold(part.source, part.chunks or ())
+                    self.filer.changes += Changes(unchanged=len(held_elsewhere))
                     continue
                 part = settled
             self.filer.add(part)
             wings.add(part.source.wing)
         if not talk.resumed:
-            for former in held.values():  # the file holds them no more
-                self.filer.add(Part(replace(former, mined_at=self.file.mined_at), ()))
+            self._let_go(held)
         self.filer.add(Part(self.file, ()))
         return wings
 
@@ -89,8 +91,16 @@ class Household:
         """Supersede what was said in a file that is there and is no transcript any more."""
         if self.filer.store is None or self.known is None:
             return
-        for former in self._list_held(self.filer.store).values():
-            self.filer.add(Part(replace(former, mined_at=self.file.mined_at), ()))
+        self._let_go(self._list_held(self.filer.store))
+
+    def _let_go(self, held: Mapping[str, Source]) -> None:
+        """Supersede conversations that the file holds no more, and note that it does not.
+
+        Whether a file is as it was read says nothing about what it had lost by then.
+        """
+        for former in held.values():
+            gone = replace(former, state=SourceState.GONE, mined_at=self.file.mined_at)
+            self.filer.add(Part(gone, ()))
 
     def _list_held(self, store: Store) -> dict[str, Source]:
         self.filer.settle(self.file.place)
@@ -137,6 +147,8 @@ class Household:
             return self._as(part, beside)
         if store.source(beside) is not None:
             return self._split(store, part, beside)
+        if stored.state is SourceState.GONE:
+            return part  # the file that it was cited in has lost it
         return self._weigh(store, part, stored.holder, beside)
 
     def _weigh(self, store: Store, part: Part, holder: Place, beside: Place) -> Part | None:

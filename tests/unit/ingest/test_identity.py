@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mempal.core.model import Changes, SourceClass
+from mempal.palace.removal import Selection
 from tests.palaces import Life
 from tests.repositories import write_files
 from tests.transcripts import chatgpt_conversation, claude_row, codex_rows, say, to_lines
@@ -341,3 +342,54 @@ def test_two_sessions_may_swap_their_files(talks):
     talks.write("a.jsonl", *"cd", key=TWO)
     assert talks.mine().drawers.added == 0
     assert sorted(talks.told()) == sorted(at("b.jsonl", "ab") + at("a.jsonl", "cd"))
+
+
+def lose(talks: Talks, how: str) -> None:
+    """Let ``s.jsonl``, which is read, lose its session, and put that aside for later."""
+    talks.write("s.jsonl", *"ab")
+    talks.mine()
+    (talks.root / "s.jsonl").rename(talks.folder / "aside")
+    if how == "another session":
+        talks.write("s.jsonl", "c", key=TWO)
+    else:
+        write_files(talks.root, {"s.jsonl": "just words\n"})
+
+
+LOSSES = pytest.mark.parametrize("how", ["another session", "no transcript"])
+
+
+@LOSSES
+@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize("new", ["a.jsonl", "t.jsonl"])
+def test_what_its_file_has_lost_is_cited_where_it_is_found_even_if_deleted(talks, how, runs, new):
+    """A deleted drawer that is restored must be current: the text is in a file that was read."""
+    lose(talks, how)
+    ids = [drawer.id for drawer in talks.every() if drawer.session]
+    talks.palace.removal.delete(ids)
+    if runs == 2:
+        talks.mine()
+    (talks.folder / "aside").rename(talks.root / new)
+    talks.mine()
+    talks.palace.removal.restore(ids)
+    assert [place for place in talks.told() if place[0] == new] == at(new, "ab")
+
+
+@LOSSES
+def test_what_was_forgotten_is_not_told_to_be_unchanged(talks, how):
+    lose(talks, how)
+    ids = tuple(drawer.id for drawer in talks.every() if drawer.session)
+    talks.palace.removal.forget(Selection(ids=ids), apply=True)
+    (talks.folder / "aside").rename(talks.root / "t.jsonl")
+    dry = talks.mine(dry_run=True)
+    assert dry.drawers == talks.mine().drawers == Changes(added=1)
+    talks.write("u.jsonl", *"ab")  # a copy, of which another file holds all there is
+    assert talks.mine().drawers == Changes(unchanged=1)
+
+
+def test_what_its_file_has_lost_comes_back_to_it(talks):
+    lose(talks, "another session")
+    before = {drawer.content: drawer.id for drawer in talks.current()}
+    talks.mine()
+    (talks.folder / "aside").rename(talks.root / "s.jsonl")
+    assert talks.mine().drawers == Changes(superseded=1, restored=2)
+    assert {drawer.content: drawer.id for drawer in talks.current()} == before
