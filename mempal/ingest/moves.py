@@ -1,5 +1,6 @@
 """Files and trees that were stored under another path and are the same still."""
 
+import stat
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -96,7 +97,10 @@ def _is_one_file(root: str, path: str, other: str | None) -> bool:
 
 
 def find_former_root(store: Store, tree: Tree, wing: str) -> str | None:
-    """Return the root of a tree that is gone and whose files are mostly found in ``tree``."""
+    """Return the root of a tree that is gone and whose files are mostly found in ``tree``.
+
+    A file that rules leave out by now is found, too: they do not make it another tree.
+    """
     sizes = {entry.path: entry.size for entry in tree.files}
     for _, root in store.roots(wing):
         if root == str(tree.root) or Path(root).exists():
@@ -106,7 +110,19 @@ def find_former_root(store: Store, tree: Tree, wing: str) -> str | None:
             for path, source in store.sources(wing, root).items()
             if source.state is not SourceState.GONE
         }
-        found = sum(sizes.get(path) == source.size for path, source in former.items())
+        found = sum(
+            source.size == (sizes[path] if path in sizes else _measure(tree.root / path))
+            for path, source in former.items()
+        )
         if former and found * 2 >= len(former):
             return root
     return None
+
+
+def _measure(path: Path) -> int | None:
+    """Return the size of a regular file; ``None`` when there is none, or a link in its place."""
+    try:
+        found = path.lstat()
+    except (OSError, ValueError):
+        return None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None

@@ -262,3 +262,31 @@ def test_a_tree_that_moved_may_have_changed_too(life):
     move(life, "a.md", "z.md")
     write_files(life.root, {"new.md": "new"})
     assert mine(life).drawers == Changes(added=1, unchanged=3)
+
+
+@pytest.mark.parametrize("rules", ["*.md\n", "sub/\n*.md\n"])
+def test_a_tree_that_moved_is_known_though_rules_leave_its_files_out_by_now(life, rules):
+    life.mine()
+    write_files(life.root, {".gitignore": rules})
+    life.root.rename(life.folder / "moved")
+    life.settle(life.folder / "moved")
+    dry = life.mine(dry_run=True)
+    assert dry.drawers == life.mine().drawers == Changes(added=1)
+    assert {drawer.root for drawer in life.current()} == {str(life.root)}
+    assert told(life).keys() == {"a.md", "b.md", "sub/c.md", ".gitignore"}
+
+
+def test_a_link_in_a_files_place_does_not_make_a_tree_known(life):
+    life.mine()
+    life.root.rename(life.folder / "moved")
+    life.settle(life.folder / "moved")
+    write_files(life.root, {".gitignore": "*.md\n"})
+    for name in ("a.md", "b.md"):
+        (life.root / name).rename(life.folder / name)
+        # As long as the file that it stands for: what a link is measured by.
+        (life.root / name).symlink_to("x" * len((life.folder / name).read_bytes()))
+    life.mine()
+    assert {drawer.root for drawer in life.current()} == {
+        str(life.root),
+        str(life.folder / "tree"),
+    }
