@@ -8,13 +8,14 @@ Everything else goes to :mod:`mempal.cli.app`.
 
 import sys
 
-_HOOK_COMMANDS = ("hook", "cowork-drain")
-
 
 def main() -> None:
     """Run the command given in ``sys.argv`` and leave the process with its exit code."""
     arguments = sys.argv[1:]
-    if _find_command(arguments) in _HOOK_COMMANDS:
+    command = _find_command(arguments)
+    if command == "cowork-drain" and not {"-h", "--help"} & set(arguments):
+        sys.exit(_drain(arguments))
+    if command == "hook":
         sys.exit(_answer_hook())
     if arguments in (["--version"], ["-V"]):
         sys.exit(_answer_version())
@@ -35,6 +36,16 @@ def _find_command(arguments: list[str]) -> str:
         elif not argument.startswith("--home="):
             return argument
     return ""
+
+
+def _drain(arguments: list[str]) -> int:
+    try:
+        from mempal.cowork import hook
+
+        at = arguments.index("cowork-drain")
+        return hook.main([*arguments[:at], *arguments[at + 1 :]])
+    except BaseException:  # noqa: BLE001 - any other exit code would block the user's prompt
+        return 0
 
 
 def _answer_hook() -> int:

@@ -13,6 +13,7 @@ from typer.main import get_command
 from mempal import __version__
 from mempal.cli import (
     archive,
+    cowork,
     drawers,
     duplicates,
     failures,
@@ -58,6 +59,10 @@ _COMMANDS: tuple[Command, ...] = (
     ("export", archive.export, "mempal export palace.jsonl"),
     ("import", archive.import_, "mempal import palace.jsonl"),
     ("backup", archive.backup, "mempal backup palace-backup.db --force"),
+    ("cowork-push", cowork.cowork_push, "mempal cowork-push --to codex 'Review the retry code.'"),
+    ("cowork-drain", cowork.cowork_drain, "mempal cowork-drain --cwd-source stdin-json"),
+    ("cowork-status", cowork.cowork_status, "mempal cowork-status --cwd ~/src/shop"),
+    ("cowork-receipts", cowork.cowork_receipts, "mempal cowork-receipts --limit 5"),
 )
 _CONFIG_COMMANDS: tuple[Command, ...] = (
     ("get", settings.get, "mempal config get wing"),

@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from mempal.cli import streams
@@ -62,6 +62,12 @@ def print_document(document: Mapping[str, Any]) -> None:
     """Print one JSON document, indented for a terminal: strict JSON in UTF-8 in every locale."""
     indent = 2 if streams.is_terminal(sys.stdout) else None
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent)
+    streams.write_output(escape_in_json(mend_surrogates(text)) + "\n", encoding="utf-8")
+
+
+def print_list(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print a JSON array as the one document, indented as the peers' tools print theirs."""
+    text = json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=2)
     streams.write_output(escape_in_json(mend_surrogates(text)) + "\n", encoding="utf-8")
 
 

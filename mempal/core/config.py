@@ -5,7 +5,6 @@ that is not what its key takes, are refused with file, line and key. An unknown 
 """
 
 import math
-import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ from typing import Any
 
 from mempal.core.errors import ConfigError, UsageError
 from mempal.core.files import read_linked
+from mempal.core.home import locate_home
 
 FILE_NAME = "config.toml"
 LARGEST_FILE = 1_000_000  # bytes
-HOME_VARIABLE = "MEMPAL_HOME"
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*([\w.-]{1,80})\s*\]")
 _SETTING = re.compile(r"\s*([\w.-]{1,80})\s*=")
@@ -67,6 +66,12 @@ KEYS: MappingProxyType[str, Key] = MappingProxyType(
             minimum=-1,
             maximum=1,
         ),
+        "cowork.join_worktrees": Key(
+            False, "whether all worktrees of one repository share one inbox"
+        ),
+        "cowork.ignore_home_git": Key(
+            False, "whether a .git in the home folder leaves the folders below it alone"
+        ),
     }
 )
 
@@ -93,6 +98,10 @@ class Config:
         """Return a whole number."""
         return int(self.values[key])
 
+    def flag(self, key: str) -> bool:
+        """Return whether something is switched on."""
+        return bool(self.values[key])
+
     def fraction(self, key: str) -> float:
         """Return a number that need not be whole."""
         return float(self.values[key])
@@ -100,8 +109,7 @@ class Config:
 
 def find_home(option: str | None = None) -> Path:
     """Return the palace folder: the option, else ``MEMPAL_HOME``, else ``~/.mempal``."""
-    given = option or os.environ.get(HOME_VARIABLE)
-    return Path(given).expanduser().absolute() if given else Path.home() / ".mempal"
+    return Path(locate_home(option))
 
 
 def find_key(key: str) -> Key:
@@ -143,6 +151,8 @@ def parse_value(key: str, text: str) -> str | int | float | bool:
         ConfigError: It is not what the key takes.
     """
     wanted = type(find_key(key).default)
+    if wanted is bool:
+        return check_value(key, {"true": True, "false": False}.get(text.strip().lower(), text))
     try:
         value: object = text if wanted is str else wanted(text.replace("_", ""))
     except ValueError as error:

@@ -4,8 +4,12 @@
 
     MempalError                 exit 1
     ├── UsageError              exit 2   the request makes no sense as asked
+    │   └── InvalidFolderError           a project's folder is relative or has a ``..`` part
     ├── NotFoundError           exit 3   the named thing is not there
     ├── BusyError               exit 4   somebody else holds it; trying again may work
+    │   └── InboxFullError               the partner has to read before more can be written
+    ├── MessageTooLargeError    exit 1   a message has more bytes than one may have
+    ├── InboxError              exit 1   a file of the inbox cannot be read or written
     ├── ConfigError             exit 1   a configuration file or value is wrong
     ├── PalaceError             exit 1   the stored palace cannot be used as it is
     │   ├── DamagedError                 a file of the palace is not what it should be
@@ -46,6 +50,12 @@ class UsageError(MempalError):
     code = "usage"
 
 
+class InvalidFolderError(UsageError):
+    """The folder of a project is not absolute, or has a ``..`` part."""
+
+    code = "invalid_cwd"
+
+
 class NotFoundError(MempalError):
     """The named drawer, wing or file is not there."""
 
@@ -59,6 +69,51 @@ class BusyError(MempalError):
     exit_code = 4
     code = "busy"
     retryable = True
+
+
+class InboxFullError(BusyError):
+    """An inbox takes no more.
+
+    Attributes:
+        count: Messages in it.
+        size: Bytes in it.
+    """
+
+    code = "inbox_full"
+
+    def __init__(self, count: int, size: int, limits: tuple[int, int]) -> None:
+        super().__init__(
+            f"inbox full: {count} messages / {size} bytes"
+            f" (limits: {limits[0]} messages / {limits[1]} bytes)",
+            hint="the partner has to drain it first: its next prompt does",
+        )
+        self.count = count
+        self.size = size
+
+
+class MessageTooLargeError(MempalError):
+    """A message has more bytes than one may have.
+
+    Attributes:
+        size: Its bytes.
+        limit: The most allowed.
+    """
+
+    code = "message_too_large"
+
+    def __init__(self, size: int, limit: int, what: str = "the message") -> None:
+        super().__init__(
+            f"{what} has {size} bytes, at most {limit} are allowed",
+            hint="shorten it, or put it into a file and send the file's path",
+        )
+        self.size = size
+        self.limit = limit
+
+
+class InboxError(MempalError):
+    """A file of the inbox cannot be read or written."""
+
+    code = "inbox"
 
 
 class ConfigError(MempalError):
