@@ -36,8 +36,11 @@ class Tail:
     def fits(self, file: BinaryIO, form: str) -> bool:
         """Return whether a file of a format still begins with what was read.
 
-        Leaves it at its beginning.
+        Leaves it at its beginning. Where nothing was settled there is nothing to know it by: any
+        other file would be taken for one that has grown, and what it lost would stay current.
         """
+        if self.checkpoint.offset <= 0:
+            return False
         return form == self.format and hash_before(file, self.checkpoint.offset) == self.guard
 
 

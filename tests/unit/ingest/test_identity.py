@@ -393,3 +393,13 @@ def test_what_its_file_has_lost_comes_back_to_it(talks):
     (talks.folder / "aside").rename(talks.root / "s.jsonl")
     assert talks.mine().drawers == Changes(superseded=1, restored=2)
     assert {drawer.content: drawer.id for drawer in talks.current()} == before
+
+
+def test_a_session_that_had_settled_nothing_leaves_its_file_for_another(talks):
+    """Its only answer might have gone on, so there is no place from which to read on."""
+    for key, words in ((ONE, "a"), (TWO, "bc")):
+        rows = [claude_row(ord(word), "assistant", say(word), sessionId=key) for word in words]
+        write_files(talks.root, {"s.jsonl": to_lines(rows)})
+        report = talks.mine()
+    assert report.drawers == Changes(added=2, superseded=1)
+    assert talks.told() == at("s.jsonl", "bc")
