@@ -18,6 +18,7 @@ from mempal.core.ports import Store
 from mempal.core.project import default_wing
 from mempal.ingest.conversation import Conversation, Talk
 from mempal.ingest.filing import Filer, Part
+from mempal.ingest.tail import load_tail
 
 _DIGITS = 12
 
@@ -71,8 +72,7 @@ class Household:
                 part = settled
             self.filer.add(part)
             wings.add(part.source.wing)
-        if not talk.resumed:
-            self._let_go(held)
+        self._let_go(self._list_lost(held) if talk.resumed else held)
         self.filer.add(Part(self.file, ()))
         return wings
 
@@ -92,6 +92,16 @@ class Household:
         if self.filer.store is None or self.known is None:
             return
         self._let_go(self._list_held(self.filer.store))
+
+    def _list_lost(self, held: Mapping[str, Source]) -> dict[str, Source]:
+        """Return the conversations of which nothing lies before the place that was read on from.
+
+        All of it would have been met behind it, if the file held them still.
+        """
+        tail = load_tail(self.known.tail) if self.known is not None else None
+        if tail is None:
+            return {}
+        return {key: former for key, former in held.items() if key not in tail.drawers}
 
     def _let_go(self, held: Mapping[str, Source]) -> None:
         """Supersede conversations that the file holds no more, and note that it does not.

@@ -403,3 +403,17 @@ def test_a_session_that_had_settled_nothing_leaves_its_file_for_another(talks):
         report = talks.mine()
     assert report.drawers == Changes(added=2, superseded=1)
     assert talks.told() == at("s.jsonl", "bc")
+
+
+def test_a_session_behind_what_had_settled_may_leave_its_file(talks):
+    """What was read before it is as it was, so the file is read on from there."""
+    settled = claude_row(1, "user", "a")
+    write_files(talks.root, {"s.jsonl": to_lines([settled, answer("b", TWO)])})
+    talks.mine()
+    write_files(talks.root, {"s.jsonl": to_lines([settled, answer("longer", ONE)])})
+    assert talks.mine().drawers == Changes(added=1, unchanged=0, superseded=1)
+    assert talks.told() == [("s.jsonl", "a"), ("s.jsonl", "longer")]
+
+
+def answer(text: str, key: str) -> dict[str, object]:
+    return claude_row(2, "assistant", say(text), sessionId=key)
