@@ -1,0 +1,11 @@
+"""What the other tool has said lately: the end of its transcript, read and never written."""
+
+from mempal.cowork.peek.partner import (
+    CannotInferPartnerError,
+    Peek,
+    SelfPeekError,
+    find_sessions,
+    peek,
+)
+
+__all__ = ["CannotInferPartnerError", "Peek", "SelfPeekError", "find_sessions", "peek"]
