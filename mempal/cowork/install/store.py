@@ -132,8 +132,7 @@ class Settings:
     def check_writable(self) -> int | None:
         """Return the mode of the file, ``None`` for none.
 
-        A file or folder without any right to write was locked by its owner: renaming would get
-        around that, and so would the administrator's rights.
+        A file that may not be written is left alone, though its folder would let it be replaced.
 
         Raises:
             ConfigError: The file or its folder is read-only.
@@ -144,7 +143,7 @@ class Settings:
                 mode = stat.S_IMODE(path.stat().st_mode)
             except FileNotFoundError:
                 return None
-            if not mode & 0o222 or not os.access(path, os.W_OK):
+            if not os.access(path, os.W_OK):
                 shown = self.path if path == self.target else path
                 raise ConfigError(f"{shown} is read-only", hint=_HINT)
         return mode
