@@ -18,6 +18,7 @@ from mempal.cli import (
     duplicates,
     failures,
     mine,
+    peek,
     removal,
     render,
     runs,
@@ -63,6 +64,7 @@ _COMMANDS: tuple[Command, ...] = (
     ("cowork-drain", cowork.cowork_drain, "mempal cowork-drain --cwd-source stdin-json"),
     ("cowork-status", cowork.cowork_status, "mempal cowork-status --cwd ~/src/shop"),
     ("cowork-receipts", cowork.cowork_receipts, "mempal cowork-receipts --limit 5"),
+    ("cowork-peek", peek.cowork_peek, "mempal cowork-peek --tool codex --limit 10"),
 )
 _CONFIG_COMMANDS: tuple[Command, ...] = (
     ("get", settings.get, "mempal config get wing"),

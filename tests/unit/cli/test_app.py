@@ -55,6 +55,7 @@ COMMANDS = (
     "cowork-drain",
     "cowork-status",
     "cowork-receipts",
+    "cowork-peek",
 )
 
 
