@@ -17,6 +17,7 @@ from mempal.cli import (
     drawers,
     duplicates,
     failures,
+    hooks,
     mine,
     peek,
     removal,
@@ -64,6 +65,16 @@ _COMMANDS: tuple[Command, ...] = (
     ("cowork-drain", cowork.cowork_drain, "mempal cowork-drain --cwd-source stdin-json"),
     ("cowork-status", cowork.cowork_status, "mempal cowork-status --cwd ~/src/shop"),
     ("cowork-receipts", cowork.cowork_receipts, "mempal cowork-receipts --limit 5"),
+    (
+        "cowork-install-hooks",
+        hooks.cowork_install_hooks,
+        "mempal cowork-install-hooks --claude --codex --dry-run",
+    ),
+    (
+        "cowork-uninstall-hooks",
+        hooks.cowork_uninstall_hooks,
+        "mempal cowork-uninstall-hooks --codex",
+    ),
     ("cowork-peek", peek.cowork_peek, "mempal cowork-peek --tool codex --limit 10"),
 )
 _CONFIG_COMMANDS: tuple[Command, ...] = (

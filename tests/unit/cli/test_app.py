@@ -56,6 +56,8 @@ COMMANDS = (
     "cowork-status",
     "cowork-receipts",
     "cowork-peek",
+    "cowork-install-hooks",
+    "cowork-uninstall-hooks",
 )
 
 
