@@ -68,10 +68,12 @@ def cowork_uninstall_hooks(
     global_codex: GlobalCodexOption = False,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
+    home: HomeOption = None,
 ) -> None:
     """Take the hooks out again; what else the files hold stays as it is."""
     from mempal.cowork.install import uninstall_hooks
 
+    del home  # every command takes it; a hook goes whichever palace it names
     targets = choose_targets((claude, codex), (project, user), global_codex=global_codex)
     _answer(uninstall_hooks(targets, Path.cwd(), dry_run=dry_run), as_json=as_json)
 

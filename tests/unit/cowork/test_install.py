@@ -156,6 +156,13 @@ def test_what_a_user_added_to_our_handler_stays(project, settings):
     assert settings.read_bytes() == before
 
 
+def test_a_kind_that_is_missing_is_put_in(project, settings):
+    command = install(project).results[0].command
+    settings.write_text(with_handlers({"command": command, "timeout": 3}))
+    assert install(project).results[0].action == "healed"
+    assert handlers_of(settings) == [{"command": command, "timeout": 3, "type": "command"}]
+
+
 def test_arguments_of_their_own_give_way_to_the_line(project, settings):
     ours = {"type": "command", "command": "mempal", "args": ["cowork-drain"]}
     settings.write_text(with_handlers(ours))

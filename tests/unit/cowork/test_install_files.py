@@ -235,3 +235,17 @@ def test_processes_at_once_add_one_handler(path):
     settings = json.loads(path.read_text())
     assert (settings["a"], len(settings["hooks"]["UserPromptSubmit"])) == (1, 1)
     assert names(path) == ["settings.json", "settings.json.mempal-backup"]
+
+
+def test_a_file_that_is_locked_keeps_the_others_from_being_written(path, monkeypatch):
+    path.write_text("{}")
+    codex = path.parents[1] / ".codex" / "hooks.json"
+    codex.parent.mkdir()
+    codex.write_text("{}")
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda at, how: Path(at) != codex and access(at, how))
+    with pytest.raises(ConfigError) as caught:
+        install_hooks([CLAUDE, ("codex", "project")], path.parents[1], dry_run=False)
+    assert caught.value.message == f"{codex} is read-only"
+    assert path.read_text() == "{}"
+    assert names(path) == ["settings.json"]
