@@ -1,8 +1,6 @@
 """``mempal cowork-push``, ``cowork-status`` and ``cowork-receipts``; ``cowork-drain``'s help."""
 
-import os
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +8,17 @@ import typer
 from mempal.cli import render
 from mempal.cli.blocks import Block, Line
 from mempal.cli.documents import Document
-from mempal.cli.options import HomeOption, JsonOption, TextArgument, decode_argument, read_text
+from mempal.cli.options import (
+    CwdOption,
+    Format,
+    FormatOption,
+    HomeOption,
+    JsonOption,
+    TextArgument,
+    choose_folder,
+    decode_argument,
+    read_text,
+)
 from mempal.core.errors import UsageError
 from mempal.core.home import locate_home
 
@@ -18,20 +26,6 @@ if TYPE_CHECKING:
     from mempal.cowork.push import Pushed
     from mempal.cowork.status import Inbox, Status
 
-_ONE = 1
-
-
-class Format(StrEnum):
-    """How receipts are printed."""
-
-    PLAIN = "plain"
-    JSON = "json"
-
-
-CwdOption = Annotated[
-    str | None,
-    typer.Option("--cwd", help="A folder of the project (default: the current one)."),
-]
 ToOption = Annotated[
     str, typer.Option("--to", help="Who is to read it: claude or codex.", callback=decode_argument)
 ]
@@ -42,7 +36,6 @@ AllowSecretOption = Annotated[
     bool, typer.Option("--allow-secret", help="Push although it looks like a secret.")
 ]
 LimitOption = Annotated[int | None, typer.Option("--limit", min=0, help="Only the newest.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="plain or json.")]
 TargetOption = Annotated[str | None, typer.Option("--target", help="Who reads: claude or codex.")]
 SourceOption = Annotated[
     str | None, typer.Option("--cwd-source", help="stdin-json: the host's payload says it.")
@@ -72,7 +65,9 @@ def cowork_push(
     content = read_text(text)
     if not allow_secret:
         _refuse_secret(content)
-    pushed = push(locate_home(home), _choose(cwd), sender or partner_of(target), target, content)
+    pushed = push(
+        locate_home(home), choose_folder(cwd), sender or partner_of(target), target, content
+    )
     render.answer(
         pushed,
         as_json=as_json,
@@ -88,7 +83,7 @@ def cowork_status(
     """Show what waits in both inboxes of a project, without taking it."""
     from mempal.cowork.status import read_status
 
-    folder = _choose(cwd)
+    folder = choose_folder(cwd)
     status = read_status(locate_home(home), folder)
     render.answer(
         status,
@@ -109,7 +104,7 @@ def cowork_receipts(
     """Tell of each message whether it was delivered, newest first."""
     from mempal.cowork.status import read_states
 
-    folder = _choose(cwd)
+    folder = choose_folder(cwd)
     rows, unreadable = read_states(locate_home(home), folder, limit)
     if as_json or form is Format.JSON:
         render.print_list(rows)
@@ -231,15 +226,6 @@ def show_receipts(rows: list[dict[str, Any]], folder: str) -> Iterator[Block]:
         yield Line(" ".join(parts))
 
 
-def _choose(cwd: str | None) -> str:
-    if cwd is not None:
-        return cwd
-    try:
-        return os.getcwd()  # noqa: PTH109 - as text, it may not be UTF-8
-    except FileNotFoundError as error:
-        raise UsageError("the current folder was deleted", hint="name one with --cwd") from error
-
-
 def _refuse_secret(content: str) -> None:
     from mempal.core.secrets import redact
 
@@ -254,12 +240,12 @@ def _warn_of(numbers: "list[int] | tuple[int, ...]") -> list[str]:
     if not numbers:
         return []
     listed = ", ".join(map(str, numbers[:20])) + (", …" if len(numbers) > 20 else "")  # noqa: PLR2004
-    noun = "line" if len(numbers) == _ONE else "lines"
+    noun = "line" if len(numbers) == 1 else "lines"
     return [f"{len(numbers)} unreadable {noun} of the receipts log: {listed}"]
 
 
 def _number(count: int) -> str:
-    return f"{count} message{'' if count == _ONE else 's'}"
+    return f"{count} message{'' if count == 1 else 's'}"
 
 
 def _count(counts: dict[str, int]) -> str:

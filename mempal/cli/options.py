@@ -28,6 +28,13 @@ class SearchMode(StrEnum):
     VECTOR = "vector"
 
 
+class Format(StrEnum):
+    """How an answer is printed, by the option that the peers' commands have."""
+
+    PLAIN = "plain"
+    JSON = "json"
+
+
 def _inherit_home(context: typer.Context, value: str | None) -> str | None:
     """Take ``--home`` from before the command when it is not given after it."""
     return value or context.find_root().params.get("home")
@@ -77,6 +84,10 @@ RoomOption = Annotated[
     ),
 ]
 AllWingsOption = Annotated[bool, typer.Option("--all-wings", help="Ask every wing.")]
+CwdOption = Annotated[
+    str | None, typer.Option("--cwd", help="A folder of the project (default: the current one).")
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="plain or json.")]
 QueryArgument = Annotated[
     list[str],
     typer.Argument(
@@ -111,6 +122,20 @@ def read_text(given: str | None) -> str:
             "standard input is not UTF-8 text", hint="convert it first, for instance with iconv"
         ) from error
     return text.removesuffix("\n").removesuffix("\r")
+
+
+def choose_folder(cwd: str | None) -> str:
+    """Return the folder that ``--cwd`` names, else the current one.
+
+    Raises:
+        UsageError: There is no current folder any more.
+    """
+    if cwd is not None:
+        return cwd
+    try:
+        return os.getcwd()  # noqa: PTH109 - as text, it may not be UTF-8
+    except FileNotFoundError as error:
+        raise UsageError("the current folder was deleted", hint="name one with --cwd") from error
 
 
 def parse_size(text: str | None, default: int) -> int:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,26 +12,23 @@ from mempal.cli import render
 from mempal.cli.blocks import Block, Line, Verbatim
 from mempal.cli.documents import Document
 from mempal.cli.escape import escape_name
-from mempal.cli.options import HomeOption, JsonOption, decode_argument
-from mempal.core.errors import UsageError
+from mempal.cli.options import (
+    CwdOption,
+    Format,
+    FormatOption,
+    HomeOption,
+    JsonOption,
+    choose_folder,
+    decode_argument,
+)
 
 if TYPE_CHECKING:
     from mempal.cowork.peek import Peek
 
 
-class Format(StrEnum):
-    """How a peek is printed."""
-
-    PLAIN = "plain"
-    JSON = "json"
-
-
 ToolOption = Annotated[
     str,
     typer.Option("--tool", help="Whose transcript: claude or codex.", callback=decode_argument),
-]
-CwdOption = Annotated[
-    str | None, typer.Option("--cwd", help="A folder of the project (default: the current one).")
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=0, help="How many messages at most.")]
 SinceOption = Annotated[
@@ -44,7 +40,6 @@ SinceOption = Annotated[
         callback=decode_argument,
     ),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="plain or json.")]
 
 
 def cowork_peek(
@@ -61,7 +56,7 @@ def cowork_peek(
 
     user_home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path refuses when there is none
     seen = peek(
-        tool, _choose(cwd), limit=limit, since=since, environment=os.environ, home=user_home
+        tool, choose_folder(cwd), limit=limit, since=since, environment=os.environ, home=user_home
     )
     render.answer(
         seen,
@@ -84,12 +79,3 @@ def show_peek(seen: "Peek") -> Iterator[Block]:
     yield Line(f"partner={seen.partner_tool} active={active} session={session}")
     for message in seen.messages:
         yield Verbatim(f"[{message.role} @ {escape_name(message.at)}] {message.text}")
-
-
-def _choose(cwd: str | None) -> str:
-    if cwd is not None:
-        return cwd
-    try:
-        return os.getcwd()  # noqa: PTH109 - as text, it may not be UTF-8
-    except FileNotFoundError as error:
-        raise UsageError("the current folder was deleted", hint="name one with --cwd") from error

@@ -60,14 +60,16 @@ def answer(
 
 def print_document(document: Mapping[str, Any]) -> None:
     """Print one JSON document, indented for a terminal: strict JSON in UTF-8 in every locale."""
-    indent = 2 if streams.is_terminal(sys.stdout) else None
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent)
-    streams.write_output(escape_in_json(mend_surrogates(text)) + "\n", encoding="utf-8")
+    _print_json(document, indent=2 if streams.is_terminal(sys.stdout) else None)
 
 
 def print_list(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print a JSON array as the one document, indented as the peers' tools print theirs."""
-    text = json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=2)
+    _print_json(rows, indent=2)
+
+
+def _print_json(value: object, *, indent: int | None) -> None:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
     streams.write_output(escape_in_json(mend_surrogates(text)) + "\n", encoding="utf-8")
 
 

@@ -98,10 +98,6 @@ class Config:
         """Return a whole number."""
         return int(self.values[key])
 
-    def flag(self, key: str) -> bool:
-        """Return whether something is switched on."""
-        return bool(self.values[key])
-
     def fraction(self, key: str) -> float:
         """Return a number that need not be whole."""
         return float(self.values[key])

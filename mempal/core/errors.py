@@ -4,7 +4,9 @@
 
     MempalError                 exit 1
     ├── UsageError              exit 2   the request makes no sense as asked
-    │   └── InvalidFolderError           a project's folder is relative or has a ``..`` part
+    │   ├── InvalidFolderError           a project's folder is relative or has a ``..`` part
+    │   ├── CannotInferPartnerError      the partner of nobody, or of somebody unknown
+    │   └── SelfPeekError                a tool asked to look at itself
     ├── NotFoundError           exit 3   the named thing is not there
     ├── BusyError               exit 4   somebody else holds it; trying again may work
     │   └── InboxFullError               the partner has to read before more can be written
@@ -54,6 +56,18 @@ class InvalidFolderError(UsageError):
     """The folder of a project is not absolute, or has a ``..`` part."""
 
     code = "invalid_cwd"
+
+
+class CannotInferPartnerError(UsageError):
+    """The partner of nobody, or of somebody unknown, was asked for."""
+
+    code = "cannot_infer_partner"
+
+
+class SelfPeekError(UsageError):
+    """A tool asked to look at itself."""
+
+    code = "self_peek"
 
 
 class NotFoundError(MempalError):

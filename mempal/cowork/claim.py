@@ -8,12 +8,19 @@ lines in both, and the next drain knows them again by their handles.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from mempal.core.errors import InboxError
 from mempal.cowork.lock import try_flock
-from mempal.cowork.places import Place, read_descriptor, replace_file, write_all
+from mempal.cowork.places import (
+    Place,
+    explain_unreadable,
+    is_at,
+    read_descriptor,
+    replace_file,
+    write_all,
+)
 from mempal.cowork.wire import Message, parse_message, split_lines
 
 SHOWN = "-shown"
@@ -22,12 +29,15 @@ _PEER_SECONDS = 1.0
 _POLL_SECONDS = 0.02
 _LONGEST_WAIT = 2.0
 
+Show = Callable[[Message, bool], str]
+Fits = Callable[[Sequence[str]], bool]
+
 
 class Taken:
     """Messages that a drain holds.
 
     Attributes:
-        messages: Each with whether it may have been shown before.
+        messages: Each with what a host is shown of it.
         waiting: How many are left in the inboxes.
         unreadable: How many lines were no messages; they are kept beside the inbox.
         path: The claim; empty when nothing was taken.
@@ -36,7 +46,7 @@ class Taken:
     __slots__ = ("_descriptor", "messages", "path", "unreadable", "waiting")
 
     def __init__(self) -> None:
-        self.messages: list[tuple[Message, bool]] = []
+        self.messages: list[tuple[Message, str]] = []
         self.waiting = 0
         self.unreadable = 0
         self.path = ""
@@ -82,13 +92,14 @@ class _Source:
         return self.path.endswith((SHOWN, ".draining"))
 
 
-def take(place: Place, target: str, fits: Callable[[list[tuple[Message, bool]]], bool]) -> Taken:
+def take(place: Place, target: str, show: Show, fits: Fits) -> Taken:
     """Take the oldest messages for a tool, as many as fit; the others stay.
 
     Args:
         place: The project; its lock should be held.
         target: The tool that reads.
-        fits: Tells whether so many messages can be shown at once.
+        show: Returns what a host is shown of a message that may have been shown before, or not.
+        fits: Tells whether a host shows all of these at once.
 
     Raises:
         InboxError: An inbox cannot be read; nothing was taken.
@@ -99,7 +110,7 @@ def take(place: Place, target: str, fits: Callable[[list[tuple[Message, bool]]],
         for name in place.names:
             _open_sources(place, target, name, sources)
         taken = Taken()
-        _sort(sources, place.project, taken, fits)
+        _sort(sources, place.project, taken, (show, fits))
         if taken.messages:
             nonce = f"{os.getpid():x}-{time.time_ns():x}"
             base = place.inbox(target).removesuffix(".jsonl")
@@ -148,8 +159,8 @@ def _hold(path: str, *, wait: bool) -> int | None:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise InboxError(f"{path} cannot be read ({error.strerror})") from error
-        if try_flock(descriptor) and _is_at(path, descriptor):
+            raise explain_unreadable(path, error) from error
+        if try_flock(descriptor) and is_at(path, descriptor):
             return descriptor
         os.close(descriptor)
         if not wait or time.monotonic() >= deadline:
@@ -157,22 +168,10 @@ def _hold(path: str, *, wait: bool) -> int | None:
         time.sleep(_POLL_SECONDS)
 
 
-def _is_at(path: str, descriptor: int) -> bool:
-    try:
-        there = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return False
-    mine = os.fstat(descriptor)
-    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
-
-
-def _sort(
-    sources: list[_Source],
-    project: str,
-    taken: Taken,
-    fits: Callable[[list[tuple[Message, bool]]], bool],
-) -> None:
+def _sort(sources: list[_Source], project: str, taken: Taken, rendering: tuple[Show, Fits]) -> None:
     """Decide of each line whether it is taken, stays, or is no message."""
+    show, fits = rendering
+    shown: list[str] = []
     known: set[tuple[str, str, str, str]] = set()
     for source in sources:
         for line in source.lines:
@@ -191,12 +190,13 @@ def _sort(
                 if key in known:
                     continue
                 known.add(key)
-            chosen = [*taken.messages, (message, source.shown)]
-            if taken.waiting or not fits(chosen):
+            if not taken.waiting:
+                shown.append(show(message, source.shown))
+            if taken.waiting or not fits(shown):
                 source.rest.append(line)
                 taken.waiting += 1
             else:
-                taken.messages = chosen
+                taken.messages.append((message, shown[-1]))
 
 
 def _leave(place: Place, target: str, sources: list[_Source]) -> None:

@@ -23,7 +23,7 @@ _HEAD = re.compile(r"(?m)(?<=\n)(?=[ \t]*- \d{4}-\d\d-\d\dT)")
 _REPEATED = "(may have been shown before) "
 
 
-def show(message: Message, *, repeated: bool) -> str:
+def show(message: Message, repeated: bool) -> str:
     """Return the lines of one message."""
     content = strip_controls(message.content.replace("\r\n", "\n"))
     content = _HEAD.sub("> ", _MARK.sub(r"(\1", content))

@@ -112,18 +112,12 @@ def _deliver(
     from mempal.cowork.lock import hold_lock  # noqa: PLC0415
 
     with hold_lock(place.lock):
-        taken = claim.take(
-            place,
-            target,
-            lambda chosen: envelope.fits(
-                target, [envelope.show(message, repeated=again) for message, again in chosen]
-            ),
-        )
+        taken = claim.take(place, target, envelope.show, lambda shown: envelope.fits(target, shown))
     if taken.unreadable:
         _tell(f"{taken.unreadable} unreadable lines were set aside, see *.unreadable in {home}")
     if not taken.messages:
         return
-    shown = [envelope.show(message, repeated=again) for message, again in taken.messages]
+    shown = [text for _, text in taken.messages]
     data = envelope.wrap(target, shown, taken.waiting, *shape)
     taken.mark_shown()
     _write(data)

@@ -71,7 +71,7 @@ def read_file(path: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise _explain(path, error) from error
+        raise explain_unreadable(path, error) from error
     try:
         return read_descriptor(descriptor, path)
     finally:
@@ -95,8 +95,22 @@ def read_descriptor(descriptor: int, path: str) -> bytes:
         while part := os.read(descriptor, 1 << 20):
             parts.append(part)
     except OSError as error:
-        raise _explain(path, error) from error
+        raise explain_unreadable(path, error) from error
     return b"".join(parts)
+
+
+def is_at(path: str, descriptor: int) -> bool:
+    """Return whether an open file is still the one at a path.
+
+    Raises:
+        OSError: The system does not say.
+    """
+    try:
+        there = os.stat(path)  # noqa: PTH116
+    except FileNotFoundError:
+        return False
+    mine = os.fstat(descriptor)
+    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -126,7 +140,8 @@ def replace_file(path: str, data: bytes) -> None:
     os.replace(beside, path)  # noqa: PTH105
 
 
-def _explain(path: str, error: Exception) -> InboxError:
+def explain_unreadable(path: str, error: Exception) -> InboxError:
+    """Return why a file cannot be read as an error of our own."""
     reason = getattr(error, "strerror", None) or error
     return InboxError(f"{path} cannot be read ({reason})", hint="check the file")
 

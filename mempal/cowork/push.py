@@ -8,12 +8,11 @@ from itertools import count
 from mempal.core.errors import InboxError, InboxFullError, MessageTooLargeError, UsageError
 from mempal.cowork.lock import hold_lock
 from mempal.cowork.names import TOOLS, parse_tool
-from mempal.cowork.places import Place, read_descriptor, read_file, write_all
-from mempal.cowork.receipts import Event, list_pending, try_append
+from mempal.cowork.places import Place, is_at, read_descriptor, read_file, write_all
+from mempal.cowork.receipts import Event, read_waiting, try_append
 from mempal.cowork.wire import (
     build_message_id,
     encode_line,
-    parse_message,
     parse_receipt,
     split_lines,
     stamp_now,
@@ -123,11 +122,11 @@ def _list_handles(place: Place) -> set[str] | None:
             if event is None and line.strip():
                 return None
             used.add(str((event or {}).get("message_id")))
-        for tool in TOOLS:
-            for _, line in split_lines(read_file(place.inbox(tool)) or b""):
-                if parse_message(line) is None:
-                    return None
-        used |= {str(message.message_id) for _, message in list_pending(place)}
+        live = {place.inbox(tool) for tool in TOOLS}
+        for _, path, message in read_waiting(place):
+            if message is None and path in live:
+                return None
+            used.add(str(message and message.message_id))
     except InboxError:
         return None
     return used
@@ -144,12 +143,12 @@ def _append(path: str, line: bytes) -> int:
             descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
             try:
                 _wait_for(descriptor)
-                if not _is_still(path, descriptor):  # a drain took it away before we had it
+                if not is_at(path, descriptor):  # a drain took it away before we had it
                     continue
                 size = _write(descriptor, path, line)
                 # Ours cannot take it away while we hold it; a peer's drain without a lock can,
                 # and may have read it before. The handle tells a repeated line.
-                if _is_still(path, descriptor):
+                if is_at(path, descriptor):
                     return size
             finally:
                 os.close(descriptor)
@@ -165,15 +164,6 @@ def _wait_for(descriptor: int) -> None:
         import fcntl  # noqa: PLC0415
 
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-
-
-def _is_still(path: str, descriptor: int) -> bool:
-    try:
-        there = os.stat(path)  # noqa: PTH116
-    except FileNotFoundError:
-        return False
-    mine = os.fstat(descriptor)
-    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
 
 
 def _write(descriptor: int, path: str, line: bytes) -> int:

@@ -5,7 +5,7 @@ log only when it is cut to size.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mempal.core.errors import InboxError
@@ -67,16 +67,25 @@ def list_pending(place: Place) -> list[tuple[str, Message]]:
     Raises:
         InboxError: An inbox is there and cannot be read.
     """
-    waiting = []
+    return [
+        (tool, message)
+        for tool, _, message in read_waiting(place)
+        if message and message.project in {None, place.project}
+    ]
+
+
+def read_waiting(place: Place) -> Iterator[tuple[str, str, Message | None]]:
+    """Yield of each line that waits its tool, its file and its message, if it is one.
+
+    Raises:
+        InboxError: An inbox is there and cannot be read.
+    """
     for tool in TOOLS:
         for name in place.names:
             claims = place.list_claims(tool, name)
             for path in (*claims, place.inbox(tool, name)):
                 for _, line in split_lines(read_file(path) or b""):
-                    message = parse_message(line)
-                    if message and message.project in {None, place.project}:
-                        waiting.append((tool, message))
-    return waiting
+                    yield tool, path, parse_message(line)
 
 
 def list_states(place: Place) -> tuple[list[Row], list[int]]:

@@ -1,11 +1,6 @@
 """What the other tool has said lately: the end of its transcript, read and never written."""
 
-from mempal.cowork.peek.partner import (
-    CannotInferPartnerError,
-    Peek,
-    SelfPeekError,
-    find_sessions,
-    peek,
-)
+from mempal.core.errors import CannotInferPartnerError, SelfPeekError
+from mempal.cowork.peek.partner import Peek, find_sessions, peek
 
 __all__ = ["CannotInferPartnerError", "Peek", "SelfPeekError", "find_sessions", "peek"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mempal.core.errors import UsageError
+from mempal.core.errors import CannotInferPartnerError, SelfPeekError, UsageError
 from mempal.cowork.names import AUTO, CLAUDE, CODEX, parse_tool, parse_tool_or_auto, partner_of
 from mempal.cowork.peek import claude, codex
 from mempal.cowork.peek.folders import Project, Session, list_projects
@@ -21,18 +21,6 @@ from mempal.cowork.stamp import format_stamp, parse_stamp
 DEFAULT_LIMIT = 30
 _ACTIVE_NS = 30 * 60 * 10**9
 _SECOND_NS = 10**9
-
-
-class CannotInferPartnerError(UsageError):
-    """The partner of nobody, or of somebody unknown, was asked for."""
-
-    code = "cannot_infer_partner"
-
-
-class SelfPeekError(UsageError):
-    """A tool asked to look at itself."""
-
-    code = "self_peek"
 
 
 @dataclass(frozen=True, slots=True)

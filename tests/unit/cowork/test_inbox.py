@@ -45,16 +45,15 @@ def home(tmp_path):
     return str(tmp_path / "palace")
 
 
+def name_drain(home):
+    """Return the command that drains, without its options."""
+    return [sys.executable, "-P", "-m", "mempal", "--home", home, "cowork-drain"]
+
+
 def drain(home, cwd, target="codex", **options):
     done = subprocess.run(
         [
-            sys.executable,
-            "-P",
-            "-m",
-            "mempal",
-            "--home",
-            home,
-            "cowork-drain",
+            *name_drain(home),
             "--target",
             target,
             "--cwd",
@@ -266,13 +265,7 @@ def test_a_closed_pipe_leaves_messages_pending(home):
     os.close(reading)
     done = subprocess.run(
         [
-            sys.executable,
-            "-P",
-            "-m",
-            "mempal",
-            "--home",
-            home,
-            "cowork-drain",
+            *name_drain(home),
             "--target",
             "codex",
             "--cwd",
@@ -343,7 +336,7 @@ def test_sixteen_pushes_at_once_have_sixteen_handles_and_three_drains_print_each
     ]
     handles = {one.communicate()[0] for one in pushes}
     assert len(handles) == 16
-    command = [sys.executable, "-P", "-m", "mempal", "--home", home, "cowork-drain"]
+    command = name_drain(home)
     drains = [
         subprocess.Popen([*command, "--target", "codex", "--cwd", "/p"], stdout=subprocess.PIPE)
         for _ in range(3)
@@ -407,13 +400,7 @@ def test_a_pipe_that_is_never_closed_is_answered_when_the_object_is_complete(hom
     push(home, "/p", "claude", "codex", "quick")
     process = subprocess.Popen(
         [
-            sys.executable,
-            "-P",
-            "-m",
-            "mempal",
-            "--home",
-            home,
-            "cowork-drain",
+            *name_drain(home),
             "--cwd-source",
             "stdin-json",
         ],
@@ -432,13 +419,7 @@ def test_a_pipe_that_is_never_closed_is_answered_when_the_object_is_complete(hom
 def drain_payload(home, payload):
     done = subprocess.run(
         [
-            sys.executable,
-            "-P",
-            "-m",
-            "mempal",
-            "--home",
-            home,
-            "cowork-drain",
+            *name_drain(home),
             "--cwd-source",
             "stdin-json",
         ],
